@@ -1,0 +1,170 @@
+//! An agent: an identity inside one project.
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::{ALIVE_WITHIN, RETIRED_AFTER};
+use super::name::AgentName;
+use super::time::Timestamp;
+
+/// Whose mail an agent takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// Anyone in the project.
+    Open,
+    /// Anyone in the project with whom there is shared context.
+    #[default]
+    Auto,
+    /// Accepted contact links only.
+    ContactsOnly,
+    /// Nobody but the human.
+    BlockAll,
+}
+
+impl Policy {
+    pub const ALL: [Policy; 4] = [Policy::Open, Policy::Auto, Policy::ContactsOnly, Policy::BlockAll];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Policy::Open => "open",
+            Policy::Auto => "auto",
+            Policy::ContactsOnly => "contacts_only",
+            Policy::BlockAll => "block_all",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Policy::ALL.into_iter().find(|policy| policy.as_str() == text)
+    }
+}
+
+/// What was decided about an agent. Whether it went quiet is computed, see [`Agent::state`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    Active,
+    Suspended,
+    Retired,
+}
+
+impl Standing {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::Active => "active",
+            Standing::Suspended => "suspended",
+            Standing::Retired => "retired",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Standing::Active, Standing::Suspended, Standing::Retired].into_iter().find(|s| s.as_str() == text)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    pub name: AgentName,
+    /// The credential that registered it, and the only one that may act as it.
+    pub credential: String,
+    pub program: Option<String>,
+    pub model: Option<String>,
+    pub task: Option<String>,
+    pub policy: Policy,
+    pub session: Option<String>,
+    /// Set for a subagent.
+    pub parent: Option<AgentName>,
+    pub standing: Standing,
+    pub registered_at: Timestamp,
+    /// The time of its newest event.
+    pub acted_at: Timestamp,
+    /// The thread it prepared last.
+    pub thread: Option<super::name::ThreadId>,
+}
+
+impl Agent {
+    /// The later of the two times that are believable: its newest event and its last presence.
+    pub fn seen_at(&self, presence: Option<Timestamp>, now: Timestamp) -> Timestamp {
+        let presence = presence.filter(|seen| seen.is_believable(now));
+        match presence {
+            Some(seen) if !self.acted_at.is_believable(now) => seen,
+            Some(seen) => seen.max(self.acted_at),
+            None => self.acted_at,
+        }
+    }
+
+    /// The standing at `now`: an agent unseen for a week has retired by itself.
+    pub fn state(&self, seen_at: Timestamp, now: Timestamp) -> Standing {
+        match self.standing {
+            Standing::Active if now.since(seen_at) > RETIRED_AFTER => Standing::Retired,
+            standing => standing,
+        }
+    }
+
+    /// Whether the two are one party towards others: a subagent shares its parent's claims, siblings do not.
+    pub fn shares_claims_with(&self, other: &Agent) -> bool {
+        let is_parent = |child: &Agent, other: &Agent| child.parent.as_ref().is_some_and(|p| p.same_as(&other.name));
+        self.name.same_as(&other.name) || is_parent(self, other) || is_parent(other, self)
+    }
+}
+
+/// Whether somebody last seen at `seen_at` is alive, when no process of it is known to run.
+pub fn is_alive(seen_at: Timestamp, now: Timestamp) -> bool {
+    seen_at.is_believable(now) && now.since(seen_at) <= ALIVE_WITHIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Span;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_794_700_800_000);
+
+    fn agent(standing: Standing, acted_at: Timestamp) -> Agent {
+        Agent {
+            name: AgentName::parse("BlueLake").unwrap_or_else(|fault| panic!("{fault}")),
+            credential: "uid:1".into(),
+            program: None,
+            model: None,
+            task: None,
+            policy: Policy::Auto,
+            session: None,
+            parent: None,
+            standing,
+            registered_at: acted_at,
+            acted_at,
+            thread: None,
+        }
+    }
+
+    #[test]
+    fn an_agent_unseen_for_a_week_has_retired_by_itself() {
+        let check = |standing, ago: Span, expected| {
+            let seen = NOW.minus(ago);
+            assert_eq!(agent(standing, seen).state(seen, NOW), expected, "{standing:?} {ago}");
+        };
+        check(Standing::Active, Span::days(7), Standing::Active);
+        check(Standing::Active, Span::millis(7 * 86_400_000 + 1), Standing::Retired);
+        check(Standing::Suspended, Span::days(8), Standing::Suspended);
+        check(Standing::Retired, Span::seconds(1), Standing::Retired);
+    }
+
+    #[test]
+    fn alive_means_seen_within_ten_minutes_by_a_believable_clock() {
+        assert!(is_alive(NOW, NOW));
+        assert!(is_alive(NOW.minus(Span::minutes(10)), NOW));
+        assert!(!is_alive(NOW.minus(Span::millis(600_001)), NOW));
+        assert!(is_alive(NOW.plus(Span::minutes(5)), NOW));
+        assert!(!is_alive(NOW.plus(Span::minutes(6)), NOW));
+    }
+
+    #[test]
+    fn presence_counts_where_it_is_later_and_believable() {
+        let old = NOW.minus(Span::hours(1));
+        let future = NOW.plus(Span::days(3650));
+        assert_eq!(agent(Standing::Active, old).seen_at(None, NOW), old);
+        assert_eq!(agent(Standing::Active, old).seen_at(Some(NOW), NOW), NOW);
+        assert_eq!(agent(Standing::Active, NOW).seen_at(Some(old), NOW), NOW);
+        assert_eq!(agent(Standing::Active, old).seen_at(Some(future), NOW), old);
+        assert_eq!(agent(Standing::Active, future).seen_at(Some(old), NOW), old);
+    }
+}

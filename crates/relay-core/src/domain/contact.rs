@@ -1,0 +1,207 @@
+//! A contact link: consent between two agents. Accepted is mutual; a block is directed and silences both ways.
+
+use serde::{Deserialize, Serialize};
+
+use super::agent::Policy;
+use super::event::Number;
+use super::name::Party;
+use super::time::Timestamp;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkState {
+    Requested,
+    Accepted,
+    Blocked,
+    Revoked,
+    /// Requested or accepted, and its time ran out.
+    Lapsed,
+}
+
+/// What was last decided about a link; a block stands beside it, one for each side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decided {
+    Requested,
+    Accepted,
+    Revoked,
+}
+
+impl Decided {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decided::Requested => "requested",
+            Decided::Accepted => "accepted",
+            Decided::Revoked => "revoked",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Decided::Requested, Decided::Accepted, Decided::Revoked].into_iter().find(|d| d.as_str() == text)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    pub id: Number,
+    /// The side that asked.
+    pub from: Party,
+    pub to: Party,
+    pub decided: Decided,
+    pub from_blocks: bool,
+    pub to_blocks: bool,
+    /// Accepted by the recipient's policy rather than by a decision.
+    pub by_policy: bool,
+    pub requested_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub why: Option<String>,
+}
+
+impl Link {
+    pub fn state(&self, now: Timestamp) -> LinkState {
+        if self.from_blocks || self.to_blocks {
+            return LinkState::Blocked;
+        }
+        match self.decided {
+            Decided::Revoked => LinkState::Revoked,
+            _ if self.expires_at <= now => LinkState::Lapsed,
+            Decided::Requested => LinkState::Requested,
+            Decided::Accepted => LinkState::Accepted,
+        }
+    }
+
+    pub fn other(&self, party: &Party) -> &Party {
+        if self.from == *party { &self.to } else { &self.from }
+    }
+
+    pub fn is_blocked_by(&self, party: &Party) -> bool {
+        (self.from_blocks && self.from == *party) || (self.to_blocks && self.to == *party)
+    }
+
+    pub fn blockers(&self) -> impl Iterator<Item = &Party> {
+        let from = self.from_blocks.then_some(&self.from);
+        from.into_iter().chain(self.to_blocks.then_some(&self.to))
+    }
+}
+
+/// What a request for contact comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// There is an accepted link already.
+    Standing,
+    /// The recipient's policy consents at once.
+    AcceptedByPolicy,
+    /// The other side had asked: asking back is consent.
+    AcceptsTheirs,
+    /// The same request waits already.
+    StillWaits,
+    Waits,
+    Refused,
+}
+
+/// Decides a request by `from` for contact with somebody of `policy`.
+///
+/// Only a policy of the same project speaks for its agent, and after a revoke it no longer does.
+pub fn ask(link: Option<&Link>, from: &Party, policy: Policy, same_project: bool, now: Timestamp) -> Asked {
+    let state = link.map(|link| link.state(now));
+    match (state, link) {
+        (Some(LinkState::Blocked), _) => Asked::Refused,
+        (Some(LinkState::Accepted), _) => Asked::Standing,
+        _ if policy == Policy::BlockAll => Asked::Refused,
+        (Some(LinkState::Requested), Some(link)) if link.from != *from => Asked::AcceptsTheirs,
+        (Some(LinkState::Requested), _) => Asked::StillWaits,
+        (Some(LinkState::Revoked), _) => Asked::Waits,
+        _ if same_project && matches!(policy, Policy::Auto | Policy::Open) => Asked::AcceptedByPolicy,
+        _ => Asked::Waits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::name::AgentName;
+    use crate::domain::time::Span;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_794_700_800_000);
+
+    fn party(name: &str) -> Party {
+        Party::Agent(AgentName::parse(name).unwrap_or_else(|fault| panic!("{fault}")))
+    }
+
+    fn link(decided: Decided, from_blocks: bool, to_blocks: bool, expires: Span) -> Link {
+        Link {
+            id: 1,
+            from: party("Blue"),
+            to: party("Red"),
+            decided,
+            from_blocks,
+            to_blocks,
+            by_policy: false,
+            requested_at: NOW,
+            expires_at: NOW.plus(expires),
+            why: None,
+        }
+    }
+
+    #[test]
+    fn a_block_beats_what_was_decided_and_time_ends_the_rest() {
+        use LinkState::*;
+        let hour = Span::hours(1);
+        let check = |link: Link, expected| assert_eq!(link.state(NOW), expected, "{link:?}");
+        check(link(Decided::Requested, false, false, hour), Requested);
+        check(link(Decided::Accepted, false, false, hour), Accepted);
+        check(link(Decided::Revoked, false, false, hour), Revoked);
+        check(link(Decided::Requested, false, false, Span::millis(0)), Lapsed);
+        check(link(Decided::Accepted, false, false, Span::millis(0)), Lapsed);
+        check(link(Decided::Revoked, false, false, Span::millis(0)), Revoked);
+        check(link(Decided::Accepted, true, false, hour), Blocked);
+        check(link(Decided::Accepted, false, true, hour), Blocked);
+        check(link(Decided::Revoked, true, true, Span::millis(0)), Blocked);
+    }
+
+    #[test]
+    fn a_request_comes_to_what_the_policy_and_the_past_allow() {
+        use Asked::*;
+        let hour = Span::hours(1);
+        let check = |link: Option<&Link>, from: &str, policy, same_project, expected| {
+            assert_eq!(
+                ask(link, &party(from), policy, same_project, NOW),
+                expected,
+                "{link:?} {from} {policy:?} {same_project}"
+            );
+        };
+        for (policy, at_home, elsewhere) in [
+            (Policy::Open, AcceptedByPolicy, Waits),
+            (Policy::Auto, AcceptedByPolicy, Waits),
+            (Policy::ContactsOnly, Waits, Waits),
+            (Policy::BlockAll, Refused, Refused),
+        ] {
+            check(None, "Blue", policy, true, at_home);
+            check(None, "Blue", policy, false, elsewhere);
+            let lapsed = link(Decided::Requested, false, false, Span::millis(0));
+            check(Some(&lapsed), "Blue", policy, true, at_home);
+        }
+        let requested = link(Decided::Requested, false, false, hour);
+        check(Some(&requested), "Blue", Policy::ContactsOnly, true, StillWaits);
+        check(Some(&requested), "Red", Policy::ContactsOnly, true, AcceptsTheirs);
+        let accepted = link(Decided::Accepted, false, false, hour);
+        check(Some(&accepted), "Red", Policy::Auto, true, Standing);
+        let revoked = link(Decided::Revoked, false, false, hour);
+        check(Some(&revoked), "Blue", Policy::Auto, true, Waits);
+        check(Some(&revoked), "Red", Policy::Open, true, Waits);
+        let blocked = link(Decided::Accepted, true, false, hour);
+        check(Some(&blocked), "Blue", Policy::Auto, true, Refused);
+        check(Some(&blocked), "Red", Policy::Open, true, Refused);
+    }
+
+    #[test]
+    fn only_the_side_that_blocks_is_the_blocker() {
+        let one = link(Decided::Requested, true, false, Span::hours(1));
+        assert!(one.is_blocked_by(&party("Blue")));
+        assert!(!one.is_blocked_by(&party("Red")));
+        assert_eq!(one.blockers().count(), 1);
+        assert_eq!(link(Decided::Requested, true, true, Span::hours(1)).blockers().count(), 2);
+        assert_eq!(one.other(&party("Blue")), &party("Red"));
+        assert_eq!(one.other(&party("Red")), &party("Blue"));
+    }
+}

@@ -1,0 +1,325 @@
+//! An event: one line of the history. Everything else changes only by appending one.
+//!
+//! The payload is canonical JSON in a fixed field order. Free text never stands in it: it is named by a salted hash and
+//! kept beside the event, so that it can be erased without breaking the chain.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::agent::Policy;
+use super::delivery::Line;
+use super::message::Importance;
+use super::name::{AgentName, Party, ProjectKey, ThreadId};
+use super::time::Timestamp;
+
+/// Each project counts its events 1, 2, 3 …; the number of the event that created a thing is that thing's id.
+pub type Number = u64;
+
+/// SHA-256(16 random bytes ‖ text) in hex: what an event says of a free text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TextHash(pub String);
+
+/// A free text on its way into the store, with the salt that hides it from guessing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// Which text of the event it is: `subject`, `body`, `why`, `task`.
+    pub field: &'static str,
+    pub salt: [u8; 16],
+    pub text: String,
+}
+
+impl Text {
+    pub fn hash(&self) -> TextHash {
+        text_hash(&self.salt, &self.text)
+    }
+}
+
+pub fn text_hash(salt: &[u8], text: &str) -> TextHash {
+    let digest = Sha256::new().chain_update(salt).chain_update(text.as_bytes()).finalize();
+    TextHash(hex(&digest))
+}
+
+/// The same message in another project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Twin {
+    pub project: ProjectKey,
+    pub number: Number,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipient {
+    pub party: Party,
+    pub line: Line,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewal {
+    pub id: Number,
+    pub ttl_ms: i64,
+    pub expires_at: Timestamp,
+    pub exclusive: bool,
+    pub reason: Option<ThreadId>,
+}
+
+/// A pair of claims as it was told to one side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    pub mine: Number,
+    pub theirs: Number,
+    pub mark: String,
+}
+
+/// What can happen on the bus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Happened {
+    ProjectOpened {
+        project: String,
+        path: ProjectKey,
+    },
+    ProjectMoved {
+        from: ProjectKey,
+        to: ProjectKey,
+    },
+    AgentRegistered {
+        agent: AgentName,
+        credential: String,
+        program: Option<String>,
+        model: Option<String>,
+        task: Option<TextHash>,
+        session: Option<String>,
+        parent: Option<AgentName>,
+        policy: Policy,
+    },
+    /// Only what changed is set.
+    AgentResumed {
+        agent: AgentName,
+        program: Option<String>,
+        model: Option<String>,
+        task: Option<TextHash>,
+        session: Option<String>,
+        revived: bool,
+    },
+    AgentSuspended {
+        agent: AgentName,
+    },
+    AgentReinstated {
+        agent: AgentName,
+    },
+    AgentRetired {
+        agent: AgentName,
+    },
+    PolicySet {
+        agent: AgentName,
+        policy: Policy,
+    },
+    ThreadPrepared {
+        thread: ThreadId,
+        agent: AgentName,
+    },
+    ThreadLeft {
+        thread: ThreadId,
+        agent: AgentName,
+    },
+    ThreadClosed {
+        thread: ThreadId,
+        agent: Party,
+    },
+    MessageSent {
+        thread: ThreadId,
+        from: Party,
+        recipients: Vec<Recipient>,
+        subject: TextHash,
+        body: TextHash,
+        importance: Importance,
+        ack_within_ms: Option<i64>,
+        reply_to: Option<Number>,
+        twin: Option<Twin>,
+    },
+    /// A held copy whose consent never came; `blocked` tells a refusal from a lapse.
+    HeldLapsed {
+        message: Number,
+        recipient: Party,
+        blocked: bool,
+    },
+    MailSurfaced {
+        agent: Party,
+        messages: Vec<Number>,
+        contested: Vec<Told>,
+    },
+    MailRead {
+        agent: Party,
+        messages: Vec<Number>,
+    },
+    MailAcked {
+        agent: Party,
+        messages: Vec<Number>,
+    },
+    ReservationGranted {
+        agent: AgentName,
+        pattern: String,
+        prefix: String,
+        exclusive: bool,
+        reason: Option<ThreadId>,
+        ttl_ms: i64,
+        first_granted_at: Timestamp,
+        expires_at: Timestamp,
+        /// Every live claim that shares a path with this one, whoever holds it.
+        overlaps: Vec<Number>,
+        /// Those of them that the newcomer was told of.
+        conflicts: Vec<Number>,
+    },
+    ReservationRenewed {
+        agent: AgentName,
+        claims: Vec<Renewal>,
+    },
+    ReservationReleased {
+        agent: AgentName,
+        claims: Vec<Number>,
+    },
+    ReservationTaken {
+        id: Number,
+        from: AgentName,
+        by: AgentName,
+        generation: u64,
+        expires_at: Timestamp,
+        why: TextHash,
+    },
+    LinkRequested {
+        from: Party,
+        to: Party,
+        why: Option<TextHash>,
+        ttl_ms: i64,
+        expires_at: Timestamp,
+    },
+    LinkAccepted {
+        link: Number,
+        by: Party,
+        by_policy: bool,
+        expires_at: Timestamp,
+        /// Held messages that this acceptance delivers.
+        delivers: Vec<Number>,
+    },
+    /// Without a link the block makes one, with this event's number.
+    LinkBlocked {
+        link: Option<Number>,
+        by: Party,
+        other: Party,
+    },
+    LinkRevoked {
+        link: Number,
+        by: Party,
+    },
+}
+
+impl Happened {
+    /// Whether losing this event in a power cut costs nothing but showing something twice.
+    pub fn may_be_lost(&self) -> bool {
+        matches!(self, Happened::MailSurfaced { .. } | Happened::MailRead { .. })
+    }
+
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Happened::ProjectOpened { .. } => "project_opened",
+            Happened::ProjectMoved { .. } => "project_moved",
+            Happened::AgentRegistered { .. } => "agent_registered",
+            Happened::AgentResumed { .. } => "agent_resumed",
+            Happened::AgentSuspended { .. } => "agent_suspended",
+            Happened::AgentReinstated { .. } => "agent_reinstated",
+            Happened::AgentRetired { .. } => "agent_retired",
+            Happened::PolicySet { .. } => "policy_set",
+            Happened::ThreadPrepared { .. } => "thread_prepared",
+            Happened::ThreadLeft { .. } => "thread_left",
+            Happened::ThreadClosed { .. } => "thread_closed",
+            Happened::MessageSent { .. } => "message_sent",
+            Happened::HeldLapsed { .. } => "held_lapsed",
+            Happened::MailSurfaced { .. } => "mail_surfaced",
+            Happened::MailRead { .. } => "mail_read",
+            Happened::MailAcked { .. } => "mail_acked",
+            Happened::ReservationGranted { .. } => "reservation_granted",
+            Happened::ReservationRenewed { .. } => "reservation_renewed",
+            Happened::ReservationReleased { .. } => "reservation_released",
+            Happened::ReservationTaken { .. } => "reservation_taken",
+            Happened::LinkRequested { .. } => "link_requested",
+            Happened::LinkAccepted { .. } => "link_accepted",
+            Happened::LinkBlocked { .. } => "link_blocked",
+            Happened::LinkRevoked { .. } => "link_revoked",
+        }
+    }
+}
+
+/// The canonical payload: its field order is part of the format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payload {
+    pub at: Timestamp,
+    pub actor: Party,
+    pub key: Option<String>,
+    #[serde(flatten)]
+    pub what: Happened,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub number: Number,
+    pub payload: Payload,
+    pub hash: String,
+}
+
+/// The chain: each hash covers the one before it, the project, the number and the payload, each with its length.
+pub fn chain_hash(project: &str, number: Number, previous: &str, payload: &str) -> String {
+    let mut hasher = Sha256::new();
+    for part in ["relay.event.v1", project, &number.to_string(), previous, payload] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hex(&hasher.finalize())
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_keeps_its_field_order_and_reads_back() {
+        let payload = Payload {
+            at: Timestamp::from_millis(0),
+            actor: Party::Human,
+            key: Some("k".into()),
+            what: Happened::MailAcked { agent: Party::Human, messages: vec![3, 5] },
+        };
+        let text = serde_json::to_string(&payload).unwrap_or_default();
+        assert_eq!(
+            text,
+            r#"{"at":"1970-01-01T00:00:00.000Z","actor":"human","key":"k","kind":"mail_acked","agent":"human","messages":[3,5]}"#
+        );
+        assert_eq!(serde_json::from_str::<Payload>(&text).ok(), Some(payload));
+    }
+
+    #[test]
+    fn the_chain_covers_every_part() {
+        let base = chain_hash("p", 1, "prev", "payload");
+        assert_eq!(base.len(), 64);
+        assert_ne!(base, chain_hash("q", 1, "prev", "payload"));
+        assert_ne!(base, chain_hash("p", 2, "prev", "payload"));
+        assert_ne!(base, chain_hash("p", 1, "other", "payload"));
+        assert_ne!(base, chain_hash("p", 1, "prev", "payloae"));
+        assert_ne!(chain_hash("p", 1, "ab", "c"), chain_hash("p", 1, "a", "bc"), "lengths are hashed too");
+    }
+
+    #[test]
+    fn the_same_text_with_another_salt_has_another_hash() {
+        assert_ne!(text_hash(&[0; 16], "yes"), text_hash(&[1; 16], "yes"));
+        assert_eq!(text_hash(&[1; 16], "yes"), text_hash(&[1; 16], "yes"));
+    }
+}

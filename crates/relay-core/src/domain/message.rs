@@ -1,0 +1,58 @@
+//! A message: one work or decision artifact in one thread.
+
+use serde::{Deserialize, Serialize};
+
+use super::delivery::Delivery;
+use super::event::{Number, Twin};
+use super::name::{Party, ThreadId};
+use super::time::{Span, Timestamp};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Importance {
+    Low,
+    #[default]
+    Normal,
+    High,
+    Urgent,
+}
+
+impl Importance {
+    pub const ALL: [Importance; 4] = [Importance::Low, Importance::Normal, Importance::High, Importance::Urgent];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Importance::Low => "low",
+            Importance::Normal => "normal",
+            Importance::High => "high",
+            Importance::Urgent => "urgent",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Importance::ALL.into_iter().find(|importance| importance.as_str() == text)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    pub id: Number,
+    pub thread: ThreadId,
+    pub from: Party,
+    /// None after redaction.
+    pub subject: Option<String>,
+    pub body: Option<String>,
+    pub importance: Importance,
+    pub ack_within: Option<Span>,
+    pub reply_to: Option<Number>,
+    pub sent_at: Timestamp,
+    /// The same message in another project, where it crossed a border.
+    pub twin: Option<Twin>,
+    pub deliveries: Vec<Delivery>,
+}
+
+impl Message {
+    pub fn delivery_to(&self, party: &Party) -> Option<&Delivery> {
+        self.deliveries.iter().find(|delivery| delivery.recipient == *party)
+    }
+}

@@ -1,0 +1,211 @@
+//! Instants and lengths of time, in whole milliseconds.
+//!
+//! An instant is written as RFC 3339 in UTC; a length is read and written as people say it: `90s`, `10m`, `2h`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// How far an event's time may lie ahead of now before it is no longer believed.
+pub const BELIEVABLE_AHEAD: Span = Span::minutes(5);
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    pub const fn from_millis(millis: i64) -> Self {
+        Timestamp(millis)
+    }
+
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    pub const fn plus(self, span: Span) -> Self {
+        Timestamp(self.0.saturating_add(span.0))
+    }
+
+    pub const fn minus(self, span: Span) -> Self {
+        Timestamp(self.0.saturating_sub(span.0))
+    }
+
+    /// How long after `earlier` this is; negative when it is before.
+    pub const fn since(self, earlier: Timestamp) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Whether an event with this time can be believed at `now`: a clock that jumped may have written any time.
+    pub fn is_believable(self, now: Timestamp) -> bool {
+        self <= now.plus(BELIEVABLE_AHEAD)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(instant) => write!(f, "{instant:.3}"),
+            Err(_) => write!(f, "{}ms", self.0),
+        }
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if let Some(millis) = text.strip_suffix("ms").and_then(|digits| digits.parse().ok()) {
+            return Ok(Timestamp(millis));
+        }
+        let instant: jiff::Timestamp = text.parse().map_err(de::Error::custom)?;
+        Ok(Timestamp(instant.as_millisecond()))
+    }
+}
+
+/// A length of time; may be negative, so that a caller's `-5m` is refused by the rule that it breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(i64);
+
+impl Span {
+    pub const fn millis(millis: i64) -> Self {
+        Span(millis)
+    }
+
+    pub const fn seconds(seconds: i64) -> Self {
+        Span(seconds * 1_000)
+    }
+
+    pub const fn minutes(minutes: i64) -> Self {
+        Span::seconds(minutes * 60)
+    }
+
+    pub const fn hours(hours: i64) -> Self {
+        Span::minutes(hours * 60)
+    }
+
+    pub const fn days(days: i64) -> Self {
+        Span::hours(days * 24)
+    }
+
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// For waiting: a negative length is no wait at all.
+    pub fn to_std(self) -> std::time::Duration {
+        std::time::Duration::from_millis(u64::try_from(self.0).unwrap_or(0))
+    }
+}
+
+/// The text is not a length of time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a duration; write it as 90s, 10m or 2h")]
+pub struct SpanFault(pub String);
+
+impl FromStr for Span {
+    type Err = SpanFault;
+
+    fn from_str(text: &str) -> Result<Self, SpanFault> {
+        let fault = || SpanFault(text.to_owned());
+        let (sign, rest) = match text.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, text),
+        };
+        let digits_end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (digits, unit) = rest.split_at(digits_end);
+        let count: i64 = digits.parse().map_err(|_| fault())?;
+        let unit_millis = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            "" if count == 0 => 0,
+            _ => return Err(fault()),
+        };
+        count.checked_mul(sign * unit_millis).map(Span).ok_or_else(fault)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(i64, &str); 5] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
+        if self.0 == 0 {
+            return f.write_str("0s");
+        }
+        // The largest unit that loses nothing, so that what is shown can be typed again.
+        let (millis, unit) = UNITS.iter().find(|(millis, _)| self.0 % millis == 0).unwrap_or(&UNITS[4]);
+        write!(f, "{}{unit}", self.0 / millis)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_span(text: &str, millis: Option<i64>) {
+        assert_eq!(text.parse::<Span>().ok().map(Span::as_millis), millis, "{text}");
+    }
+
+    #[test]
+    fn durations_read_as_people_say_them() {
+        check_span("90s", Some(90_000));
+        check_span("10m", Some(600_000));
+        check_span("2h", Some(7_200_000));
+        check_span("1d", Some(86_400_000));
+        check_span("50ms", Some(50));
+        check_span("0", Some(0));
+        check_span("0s", Some(0));
+        check_span("-5m", Some(-300_000));
+        check_span("90", None);
+        check_span("", None);
+        check_span("-", None);
+        check_span("soon", None);
+        check_span("1.5h", None);
+        check_span("1h30m", None);
+        check_span("99999999999999999999s", None);
+        check_span("9223372036854775807h", None);
+    }
+
+    #[test]
+    fn a_shown_duration_can_be_typed_again() {
+        for millis in [0, 1, 50, 1_000, 90_000, 60_000, 600_000, 7_200_000, 86_400_000, -300_000, 61_001] {
+            assert_eq!(Span(millis).to_string().parse(), Ok(Span(millis)));
+        }
+        assert_eq!(Span::hours(1).to_string(), "1h");
+        assert_eq!(Span::seconds(90).to_string(), "90s");
+    }
+
+    #[test]
+    fn an_instant_is_written_in_utc_with_milliseconds() {
+        let instant = Timestamp(1_794_700_800_007);
+        assert_eq!(instant.to_string(), "2026-11-15T00:00:00.007Z");
+        let json = serde_json::to_string(&instant).unwrap_or_default();
+        assert_eq!(serde_json::from_str::<Timestamp>(&json).ok(), Some(instant));
+    }
+
+    #[test]
+    fn a_time_far_ahead_is_not_believed() {
+        let now = Timestamp(1_000_000_000);
+        assert!(now.plus(Span::minutes(5)).is_believable(now));
+        assert!(!now.plus(Span::millis(5 * 60_000 + 1)).is_believable(now));
+    }
+}

@@ -1,0 +1,192 @@
+//! The closed catalogue of error classes. A refusal names the things involved; its playbook names the next step.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What sort of error a class is. It gives the exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Input,
+    Unknown,
+    Consent,
+    Conflict,
+    Busy,
+    Damaged,
+    Denied,
+    Internal,
+}
+
+impl Kind {
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Kind::Input => 2,
+            Kind::Unknown => 3,
+            Kind::Consent => 4,
+            Kind::Conflict => 5,
+            Kind::Busy => 6,
+            Kind::Damaged => 7,
+            Kind::Denied => 8,
+            Kind::Internal => 70,
+        }
+    }
+}
+
+/// One row a class: the variant, its code, its kind, and whether the same request can succeed after its playbook.
+macro_rules! catalogue {
+    ($($variant:ident $code:literal $kind:ident $retryable:literal)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $($variant),* }
+
+        impl Code {
+            pub const ALL: &'static [Code] = &[$(Code::$variant),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $code),* }
+            }
+
+            pub fn kind(self) -> Kind {
+                match self { $(Code::$variant => Kind::$kind),* }
+            }
+
+            pub fn is_retryable(self) -> bool {
+                match self { $(Code::$variant => $retryable),* }
+            }
+        }
+    };
+}
+
+catalogue! {
+    ProjectUnresolved "PROJECT_UNRESOLVED" Unknown false
+    ProjectKeyInvalid "PROJECT_KEY_INVALID" Input false
+    AgentNotRegistered "AGENT_NOT_REGISTERED" Unknown true
+    AgentNameInvalid "AGENT_NAME_INVALID" Input false
+    AgentNameTaken "AGENT_NAME_TAKEN" Conflict true
+    AgentRetired "AGENT_RETIRED" Unknown true
+    AgentSuspended "AGENT_SUSPENDED" Denied true
+    IdentityMismatch "IDENTITY_MISMATCH" Denied false
+    ThreadIdInvalid "THREAD_ID_INVALID" Input false
+    ThreadMismatch "THREAD_MISMATCH" Input false
+    ThreadNotFound "THREAD_NOT_FOUND" Unknown false
+    MessageNotFound "MESSAGE_NOT_FOUND" Unknown false
+    NotARecipient "NOT_A_RECIPIENT" Denied false
+    RecipientNotFound "RECIPIENT_NOT_FOUND" Unknown false
+    ContactRequired "CONTACT_REQUIRED" Consent true
+    ContactPending "CONTACT_PENDING" Consent true
+    ContactBlocked "CONTACT_BLOCKED" Consent false
+    LinkNotFound "LINK_NOT_FOUND" Unknown false
+    FileReservationConflict "FILE_RESERVATION_CONFLICT" Conflict true
+    ReservationNotHeld "RESERVATION_NOT_HELD" Conflict false
+    HolderAlive "HOLDER_ALIVE" Conflict true
+    PatternInvalid "PATTERN_INVALID" Input false
+    PatternOutsideProject "PATTERN_OUTSIDE_PROJECT" Input false
+    TtlOutOfRange "TTL_OUT_OF_RANGE" Input false
+    InputInvalid "INPUT_INVALID" Input false
+    BodyTooLarge "BODY_TOO_LARGE" Input false
+    RateLimited "RATE_LIMITED" Busy true
+    InboxFull "INBOX_FULL" Busy true
+    IdempotencyReused "IDEMPOTENCY_REUSED" Conflict false
+    WaitTimeout "WAIT_TIMEOUT" Busy true
+    WaitCycle "WAIT_CYCLE" Conflict true
+    StoreBusy "STORE_BUSY" Busy true
+    StoreFull "STORE_FULL" Busy true
+    StoreReadonly "STORE_READONLY" Busy true
+    StoreIo "STORE_IO" Busy true
+    StoreDamaged "STORE_DAMAGED" Damaged false
+    StoreTooNew "STORE_TOO_NEW" Damaged false
+    StoreForeign "STORE_FOREIGN" Denied false
+    StoreUnsupported "STORE_UNSUPPORTED" Denied false
+    StoreUnreachable "STORE_UNREACHABLE" Busy true
+    ArchiveBehind "ARCHIVE_BEHIND" Damaged true
+    ArchiveDiverged "ARCHIVE_DIVERGED" Damaged false
+    ArchiveUnavailable "ARCHIVE_UNAVAILABLE" Busy true
+    Unauthorized "UNAUTHORIZED" Denied false
+    RecoveryExhausted "RECOVERY_EXHAUSTED" Busy false
+    Internal "INTERNAL" Internal false
+}
+
+impl Code {
+    pub fn parse(text: &str) -> Option<Code> {
+        Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// A refusal of this class. `message` is a fragment that names the things involved.
+    pub fn refuse(self, message: impl Into<String>) -> Refusal {
+        Refusal(Box::new(Refused { code: self, message: message.into(), details: Map::new() }))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Code::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text} is no error class")))
+    }
+}
+
+/// An expected error: nothing happened, apart from `STORE_IO`, whose outcome is unknown.
+///
+/// Boxed, so that the happy path of every function does not carry its size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal(Box<Refused>);
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    pub code: Code,
+    pub message: String,
+    /// Ids and validated names only, never text from messages: the playbook's steps are filled from it.
+    pub details: Map<String, Value>,
+}
+
+impl Refusal {
+    /// Adds a value that the message names and the playbook may use.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.details.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+impl std::ops::Deref for Refusal {
+    type Target = Refused;
+    fn deref(&self) -> &Refused {
+        &self.0
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+mod from_domain;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_reads_back_from_its_text() {
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
+        }
+        assert_eq!(Code::ALL.len(), 46);
+        assert_eq!(Code::parse("NO_SUCH_CODE"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! The relay protocol: values, rules, verbs and error classes.
+//!
+//! Synchronous, without I/O, clock, randomness or processes of its own: those come in through the contracts in
+//! [`store`], which the other crates implement.
+
+pub mod domain;
+pub mod error;
+pub mod playbook;
+pub mod store;
+pub mod verbs;
+pub mod wire;

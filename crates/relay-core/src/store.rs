@@ -1,0 +1,261 @@
+//! What the protocol needs from the outside, as contracts in prose. Each sentence is a promise that every
+//! implementation keeps and that a test holds it to.
+
+use crate::domain::agent::Agent;
+use crate::domain::contact::Link;
+use crate::domain::event::{Event, Happened, Number, Text, Told, Twin};
+use crate::domain::message::Message;
+use crate::domain::name::{AgentName, Party, ProjectKey, ThreadId};
+use crate::domain::pattern::Case;
+use crate::domain::reservation::Reservation;
+use crate::domain::thread::Thread;
+use crate::domain::time::{Span, Timestamp};
+use crate::error::Refusal;
+
+pub type Result<T> = std::result::Result<T, Refusal>;
+
+/// The store of one project.
+pub trait Store {
+    /// Waits for this writer's turn, at most `errand.wait` (`STORE_BUSY`, naming the holder), then sees the newest
+    /// committed state; nobody else writes until the transaction ends. Dropping it undoes everything.
+    fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>>;
+
+    /// A view of the newest committed state. It never waits for a writer, and does not change while it is held.
+    fn read(&self) -> Result<Box<dyn Facts + '_>>;
+
+    fn presence(&self) -> &dyn Presence;
+
+    /// A watch that was armed before it is returned: a commit after this call wakes it, also one of another process.
+    fn watch(&self) -> Result<Box<dyn Watch>>;
+}
+
+/// Why somebody takes the gate; shown to those who wait for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Errand<'a> {
+    pub verb: &'a str,
+    pub agent: &'a str,
+    pub wait: Span,
+    /// False only for what may be lost in a power cut: surfaced, read, kept failures.
+    pub durable: bool,
+}
+
+/// One writing verb.
+pub trait Tx: Facts {
+    /// Gives the event the next number, chains it, keeps its texts beside it and brings every projection up to date.
+    fn append(
+        &mut self,
+        at: Timestamp,
+        actor: &Party,
+        key: Option<&str>,
+        what: Happened,
+        texts: Vec<Text>,
+    ) -> Result<Number>;
+
+    /// Remembers the answer to a request for ever.
+    fn remember(&mut self, actor: &str, key: &str, answer: &Remembered) -> Result<()>;
+
+    /// Keeps a failed request: the newest twenty of an agent, outside the history.
+    fn keep_failure(&mut self, actor: &str, key: &str, failure: &KeptFailure) -> Result<()>;
+    fn forget_failure(&mut self, actor: &str, key: &str) -> Result<()>;
+
+    /// Notes something that another project is yet to be told, or to be asked about.
+    fn note_crossing(&mut self, crossing: &Crossing) -> Result<()>;
+    fn drop_crossing(&mut self, key: &str) -> Result<()>;
+
+    /// After it returns, everything in the transaction survives anything (`durable` errands), or a process death.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// A remembered answer. It holds ids and names, never a message's text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remembered {
+    pub verb: String,
+    /// Salts the digest of the request, so that an erased text cannot be guessed from it.
+    pub salt: [u8; 16],
+    pub request: String,
+    pub answer: String,
+}
+
+/// A failed request that can be run again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptFailure {
+    pub code: String,
+    pub at: Timestamp,
+    pub request: String,
+    pub details: String,
+}
+
+/// One step of something that concerns two projects, kept until the other one has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crossing {
+    pub key: String,
+    /// The other project.
+    pub project: ProjectKey,
+    pub actor: Party,
+    /// The process that carries it; while that lives nobody else does.
+    pub pid: u32,
+    pub errand: String,
+}
+
+/// Which mail of an inbox is wanted.
+#[derive(Clone, Debug)]
+pub struct InboxQuery<'a> {
+    pub recipient: &'a Party,
+    /// Only mail delivered by a later event than this.
+    pub after: Number,
+    pub thread: Option<&'a ThreadId>,
+    pub from: Option<&'a Party>,
+    pub urgent: bool,
+    pub with_read: bool,
+    pub never_surfaced: bool,
+    pub limit: usize,
+    pub bodies: bool,
+}
+
+/// A pair of live claims that share a path: (mine, theirs).
+pub type Pair = (Reservation, Reservation);
+
+/// Reading. Names and ids are found without regard to case.
+pub trait Facts {
+    /// The stable id of the project, whatever its path, and its newest event's number and time.
+    fn tip(&self) -> Result<Tip>;
+
+    fn agent(&self, name: &AgentName) -> Result<Option<Agent>>;
+    fn agent_of_session(&self, session: &str) -> Result<Option<Agent>>;
+    /// In the order of registration.
+    fn agents(&self) -> Result<Vec<Agent>>;
+
+    fn thread(&self, id: &ThreadId) -> Result<Option<Thread>>;
+    /// The most recently active first.
+    fn threads(&self, limit: usize) -> Result<Vec<Thread>>;
+    /// How many threads are not done.
+    fn open_threads(&self) -> Result<usize>;
+    fn members(&self, thread: &ThreadId) -> Result<Vec<Party>>;
+    fn is_member(&self, thread: &ThreadId, party: &Party) -> Result<bool>;
+    /// The last `limit` messages, oldest first.
+    fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>>;
+
+    fn message(&self, id: Number) -> Result<Option<Message>>;
+    /// This project's copy of a message that another project knows under its own number.
+    fn message_of_twin(&self, twin: &Twin) -> Result<Option<Message>>;
+    /// Oldest delivery first. Mail that one event delivered is never split over two pages.
+    fn inbox(&self, query: &InboxQuery<'_>) -> Result<Vec<Message>>;
+    /// Counts no further than `most`.
+    fn unread(&self, recipient: &Party, most: usize) -> Result<usize>;
+    /// Newest first.
+    fn outbox(&self, sender: &Party, limit: usize) -> Result<Vec<Message>>;
+    /// Messages that `party` has yet to acknowledge, oldest first.
+    fn acks_owed(&self, party: &Party, limit: usize) -> Result<Vec<Message>>;
+    /// Messages of `sender` that somebody has yet to acknowledge, oldest first.
+    fn acks_awaited(&self, sender: &Party, limit: usize) -> Result<Vec<Message>>;
+    fn sent_since(&self, sender: &Party, since: Timestamp) -> Result<Vec<Message>>;
+    fn wrote_since(&self, sender: &Party, recipient: &Party, since: Timestamp) -> Result<bool>;
+    /// Messages of `sender` that wait for `recipient`'s consent.
+    fn held(&self, sender: &Party, recipient: &Party) -> Result<Vec<Number>>;
+    /// Everything of `sender` that waits for somebody's consent.
+    fn held_of(&self, sender: &Party) -> Result<Vec<(Number, Party)>>;
+    fn search(&self, words: &str, limit: usize) -> Result<Vec<Number>>;
+
+    /// Claims that are neither released nor long expired; callers ask `is_live`.
+    fn claims(&self) -> Result<Vec<Reservation>>;
+    fn claims_of(&self, holder: &AgentName) -> Result<Vec<Reservation>>;
+    /// The holder's claim on exactly this pattern.
+    fn claim_on(&self, holder: &AgentName, pattern: &str) -> Result<Option<Reservation>>;
+    fn count_claims(&self, holder: &AgentName, now: Timestamp) -> Result<usize>;
+    /// The holder's claims in the second half of their time.
+    fn claims_to_renew(&self, holder: &AgentName, now: Timestamp) -> Result<Vec<Reservation>>;
+    fn claims_for(&self, reason: &ThreadId) -> Result<Vec<Reservation>>;
+    fn claim(&self, id: Number) -> Result<Option<Reservation>>;
+    /// All claims that could share a path with a pattern of this literal prefix, and perhaps others.
+    fn claims_near(&self, prefix: &str) -> Result<Vec<Reservation>>;
+    /// Pairs of claims that share a path, one of them held by `holder`.
+    fn pairs(&self, holder: &AgentName) -> Result<Vec<Pair>>;
+    fn told(&self, agent: &AgentName) -> Result<Vec<Told>>;
+    /// Who took this claim from `holder`, if somebody did.
+    fn taker(&self, id: Number, holder: &AgentName) -> Result<Option<AgentName>>;
+
+    /// The newest link between the two, whoever asked.
+    fn link(&self, one: &Party, other: &Party) -> Result<Option<Link>>;
+    fn links_of(&self, party: &Party) -> Result<Vec<Link>>;
+
+    fn events(&self, after: Number, limit: usize) -> Result<Vec<Event>>;
+    /// The texts kept beside an event, by field; an erased one is absent.
+    fn texts(&self, number: Number) -> Result<Vec<(String, String)>>;
+
+    fn remembered(&self, actor: &str, key: &str) -> Result<Option<Remembered>>;
+    fn kept_failure(&self, actor: &str, key: &str) -> Result<Option<KeptFailure>>;
+    /// The newest first, with their keys.
+    fn kept_failures(&self, actor: &str) -> Result<Vec<(String, KeptFailure)>>;
+    fn crossings(&self) -> Result<Vec<Crossing>>;
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tip {
+    pub project: String,
+    pub number: Number,
+    pub at: Option<Timestamp>,
+    pub hash: String,
+}
+
+/// Who is here, and who waits for whom. Beside the history, never synced, and gone with the process it speaks of.
+pub trait Presence {
+    fn seen(&self, agent: &AgentName) -> Option<Timestamp>;
+    fn touch(&self, agent: &AgentName, now: Timestamp);
+    /// Whether a process that announced itself with `enter` still runs for this agent.
+    fn has_process(&self, agent: &AgentName) -> bool;
+    /// Whether the process runs. A number that another process took over counts as running.
+    fn process_lives(&self, pid: u32) -> bool;
+    /// Announces this process until the guard is dropped or the process dies, however it dies.
+    fn enter(&self, wait: &Wait) -> Result<Box<dyn Guard>>;
+    /// The announcements of all living processes, oldest first.
+    fn waits(&self) -> Vec<Wait>;
+}
+
+/// An announced process: what it runs for and, if it waits, for whom.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Wait {
+    pub agent: Party,
+    pub verb: String,
+    pub pid: u32,
+    /// Orders waiters: first come, first served.
+    pub ticket: u64,
+    pub for_whom: Vec<Party>,
+    pub patterns: Vec<String>,
+}
+
+pub trait Guard {
+    /// Replaces what was announced; the ticket stays.
+    fn update(&mut self, wait: &Wait);
+}
+
+pub trait Watch {
+    /// Blocks until something was committed or the time is over.
+    fn wait(&mut self, at_most: Span) -> Result<()>;
+}
+
+/// The other projects on this bus.
+pub trait Bus {
+    /// Opens an existing project's store; `None` when relay knows no such project.
+    fn open(&self, project: &ProjectKey) -> Result<Option<Box<dyn Store>>>;
+    /// The known projects that a caller may mean by an absolute path, or by the last part of one.
+    fn find(&self, text: &str) -> Result<Vec<ProjectKey>>;
+}
+
+/// What relay reads from the repository around the project; it never writes there.
+pub trait Repository {
+    /// The project root first, then its other worktrees.
+    fn roots(&self) -> Vec<String>;
+    fn case(&self) -> Case;
+    /// Tracked paths, sorted; `None` outside a repository and above 50,000 files.
+    fn tracked(&self) -> Option<std::rc::Rc<[String]>>;
+}
+
+pub trait Clock {
+    fn now(&self) -> Timestamp;
+    /// Time that only ever goes forward, for deadlines.
+    fn monotonic(&self) -> Span;
+}
+
+pub trait Random {
+    fn bytes(&self) -> [u8; 16];
+}

@@ -1,0 +1,148 @@
+//! Which agent a call means, and whether it may act (I2).
+
+use serde_json::json;
+
+use super::Ctx;
+use crate::domain::agent::{Agent, Standing, is_alive};
+use crate::domain::name::{AgentName, Party};
+use crate::domain::nearest::nearest;
+use crate::domain::time::Timestamp;
+use crate::domain::view::Viewer;
+use crate::error::{Code, Refusal};
+use crate::store::{Facts, Result};
+
+/// Who acts.
+#[derive(Clone, Debug)]
+pub enum Actor {
+    Agent(Box<Agent>),
+    Human,
+    /// An agent of another project, on an errand in this one.
+    Guest(Party),
+    /// Somebody who is about to register, under this scope of keys.
+    Newcomer(String),
+}
+
+impl Actor {
+    pub fn party(&self) -> Party {
+        match self {
+            Actor::Agent(agent) => Party::Agent(agent.name.clone()),
+            Actor::Human => Party::Human,
+            Actor::Guest(party) => party.clone(),
+            Actor::Newcomer(_) => Party::Relay,
+        }
+    }
+
+    pub fn agent(&self) -> Option<&Agent> {
+        match self {
+            Actor::Agent(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
+    /// Under which name this actor's keys and failures are kept.
+    pub fn scope(&self) -> String {
+        match self {
+            Actor::Agent(agent) => agent.name.key(),
+            Actor::Human => "human".to_owned(),
+            Actor::Guest(party) => party.to_string(),
+            Actor::Newcomer(scope) => scope.clone(),
+        }
+    }
+
+    /// The agent, for what the human does not do.
+    pub fn must_be_agent(&self, what: &str) -> Result<&Agent> {
+        self.agent()
+            .ok_or_else(|| Code::InputInvalid.refuse(format!("the human does not {what}; name an agent with --agent")))
+    }
+}
+
+/// The name a call means: `--agent` wins; otherwise the session's agent and `RELAY_AGENT` must agree.
+pub(super) fn meant(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<Option<AgentName>> {
+    if let Some(name) = &ctx.caller.named {
+        return Ok(Some(name.clone()));
+    }
+    let bound = match &ctx.caller.session {
+        Some(session) => facts.agent_of_session(session)?.map(|agent| agent.name),
+        None => None,
+    };
+    match (bound, &ctx.caller.variable) {
+        (Some(bound), Some(variable)) if !bound.same_as(variable) => Err(Code::IdentityMismatch
+            .refuse(format!("the session is bound to {bound}, but RELAY_AGENT says {variable}"))
+            .with("bound", bound.as_str())
+            .with("variable", variable.as_str())),
+        (bound, variable) => Ok(bound.or_else(|| variable.clone())),
+    }
+}
+
+/// The registered, active agent (or the human) behind a call.
+pub(super) fn acting(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<Actor> {
+    if ctx.caller.human {
+        return Ok(Actor::Human);
+    }
+    let Some(name) = meant(ctx, facts)? else {
+        return Err(
+            Code::AgentNotRegistered.refuse("no agent is named: neither --agent, RELAY_AGENT nor a bound session")
+        );
+    };
+    let Some(agent) = facts.agent(&name)? else {
+        return Err(not_registered(facts, &name)?);
+    };
+    owned(ctx, &agent)?;
+    match state(ctx, &agent) {
+        Standing::Active => Ok(Actor::Agent(Box::new(agent))),
+        Standing::Retired => {
+            Err(Code::AgentRetired.refuse(format!("{} has retired", agent.name)).with("name", agent.name.as_str()))
+        }
+        Standing::Suspended => {
+            Err(Code::AgentSuspended.refuse(format!("{} is suspended", agent.name)).with("name", agent.name.as_str()))
+        }
+    }
+}
+
+/// Through whose eyes a call reads: without any agent, as anyone of the project.
+pub(super) fn viewer(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<(Viewer, Option<Actor>)> {
+    if !ctx.caller.human && meant(ctx, facts)?.is_none() {
+        return Ok((Viewer::Anyone, None));
+    }
+    let actor = acting(ctx, facts)?;
+    let viewer = match &actor {
+        Actor::Human => Viewer::Human,
+        other => Viewer::Agent(other.party()),
+    };
+    Ok((viewer, Some(actor)))
+}
+
+/// Only the credential that registered an agent may act as it.
+pub(super) fn owned(ctx: &Ctx<'_>, agent: &Agent) -> Result<()> {
+    if agent.credential == ctx.caller.credential {
+        return Ok(());
+    }
+    Err(Code::IdentityMismatch
+        .refuse(format!(
+            "{} belongs to {}, and this call comes from {}",
+            agent.name, agent.credential, ctx.caller.credential
+        ))
+        .with("name", agent.name.as_str()))
+}
+
+fn not_registered(facts: &dyn Facts, name: &AgentName) -> Result<Refusal> {
+    let known = facts.agents()?;
+    let near = nearest(name.as_str(), known.iter().map(|agent| agent.name.as_str()));
+    Ok(Code::AgentNotRegistered
+        .refuse(format!("{name} is not registered in this project"))
+        .with("name", name.as_str())
+        .with("nearest", json!(near)))
+}
+
+pub(super) fn seen_at(ctx: &Ctx<'_>, agent: &Agent) -> Timestamp {
+    agent.seen_at(ctx.store.presence().seen(&agent.name), ctx.now)
+}
+
+pub(super) fn state(ctx: &Ctx<'_>, agent: &Agent) -> Standing {
+    agent.state(seen_at(ctx, agent), ctx.now)
+}
+
+/// Seen within ten minutes, or a process of it runs.
+pub(super) fn alive(ctx: &Ctx<'_>, agent: &Agent) -> bool {
+    is_alive(seen_at(ctx, agent), ctx.now) || ctx.store.presence().has_process(&agent.name)
+}

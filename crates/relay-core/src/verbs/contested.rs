@@ -1,0 +1,85 @@
+//! Contested claims: pairs of live claims that share a path. Each pair is told once per side until it changes.
+
+use super::Ctx;
+use crate::domain::agent::Agent;
+use crate::domain::event::Told;
+use crate::domain::pattern::Pattern;
+use crate::domain::reservation::{self, Reservation};
+use crate::domain::time::Timestamp;
+use crate::store::{Facts, Result};
+use crate::wire::v1::ContestedShape;
+
+/// What an agent has not been told yet, and what will have been told once the answer is written out.
+pub(super) struct News {
+    pub contested: Vec<ContestedShape>,
+    pub told: Vec<Told>,
+    /// When time alone ends the next contest.
+    pub changes_at: Option<Timestamp>,
+}
+
+/// The pairs that contest each other now, seen from `agent`.
+pub(super) fn pairs(facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<Vec<(Reservation, Reservation)>> {
+    let mut pairs = Vec::new();
+    for (mine, theirs) in facts.pairs(&agent.name)? {
+        if mine.holder.same_as(&theirs.holder) || !mine.is_live(now) || !theirs.is_live(now) || !mine.contests(&theirs)
+        {
+            continue;
+        }
+        let other = facts.agent(&theirs.holder)?;
+        if other.is_some_and(|other| !agent.shares_claims_with(&other)) {
+            pairs.push((mine, theirs));
+        }
+    }
+    Ok(pairs)
+}
+
+pub(super) fn news(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<News> {
+    let current = pairs(facts, agent, now)?;
+    let told = facts.told(&agent.name)?;
+    let mut news = News { contested: Vec::new(), told: Vec::new(), changes_at: None };
+    for (mine, theirs) in &current {
+        let ends = mine.expires_at.min(theirs.expires_at);
+        news.changes_at = Some(news.changes_at.map_or(ends, |at| at.min(ends)));
+        let mark = reservation::mark(mine.exclusive, theirs.exclusive, theirs.generation);
+        let known = told.iter().any(|pair| pair.mine == mine.id && pair.theirs == theirs.id && pair.mark == mark);
+        if !known {
+            news.contested.push(shape(ctx, mine, theirs, false));
+            news.told.push(Told { mine: mine.id, theirs: theirs.id, mark });
+        }
+    }
+    for pair in told.iter().filter(|pair| pair.mark != reservation::ENDED) {
+        let stands = current.iter().any(|(mine, theirs)| mine.id == pair.mine && theirs.id == pair.theirs);
+        if stands {
+            continue;
+        }
+        if let (Some(mine), Some(theirs)) = (facts.claim(pair.mine)?, facts.claim(pair.theirs)?) {
+            // What I gave up myself is no news to me.
+            if mine.is_live(now) && mine.holder.same_as(&agent.name) {
+                news.contested.push(shape(ctx, &mine, &theirs, true));
+            }
+            news.told.push(Told { mark: reservation::ENDED.to_owned(), ..pair.clone() });
+        }
+    }
+    Ok(news)
+}
+
+fn shape(ctx: &Ctx<'_>, mine: &Reservation, theirs: &Reservation, ended: bool) -> ContestedShape {
+    ContestedShape {
+        mine: mine.id,
+        pattern: mine.pattern.clone(),
+        id: theirs.id,
+        holder: theirs.holder.to_string(),
+        overlaps: theirs.pattern.clone(),
+        exclusive: theirs.exclusive,
+        example: if ended { None } else { example(ctx, &mine.pattern, &theirs.pattern) },
+        ended,
+    }
+}
+
+/// A path that both patterns match.
+pub(super) fn example(ctx: &Ctx<'_>, one: &str, other: &str) -> Option<String> {
+    let case = ctx.repository.case();
+    let one = Pattern::from_canonical(one).ok()?.compile(case);
+    let other = Pattern::from_canonical(other).ok()?.compile(case);
+    one.overlap(&other)
+}

@@ -1,0 +1,182 @@
+//! What concerns two projects. Each project decides and commits alone; what the other one has yet to learn is noted in
+//! the same transaction, and completed by a later command if this process dies on the way.
+
+use serde::{Deserialize, Serialize};
+
+use super::post::Posted;
+use super::{Ctx, Key, ack, link, send};
+use crate::domain::event::Number;
+use crate::domain::name::{Address, AgentName, Party, ProjectKey};
+use crate::domain::nearest::nearest;
+use crate::error::{Code, Kind};
+use crate::store::{Crossing, Errand, Facts, Result, Store};
+
+/// What is to be done in the other project, as a guest there.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "errand", rename_all = "snake_case")]
+pub(super) enum Task {
+    /// The other project decides first; then this one keeps the sender's copy.
+    Send(Box<send::Outgoing>),
+    /// The other project records the request first; then this one keeps a copy.
+    Ask(link::Input),
+    /// Decided here; the other project is told.
+    TellLink(link::Input),
+    TellAck {
+        ids: Vec<Number>,
+    },
+}
+
+/// The project that an address names, if it is not this one.
+pub(super) fn other_project(ctx: &Ctx<'_>, address: &Address) -> Result<Option<ProjectKey>> {
+    let Some(text) = &address.project else {
+        return Ok(None);
+    };
+    let found = ctx.bus.find(text)?;
+    match found.as_slice() {
+        [one] if *one == ctx.project => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        [] => Err(Code::RecipientNotFound
+            .refuse(format!("there is no project {text:?} on this bus, so {address} cannot be reached"))
+            .with(
+                "recipients",
+                serde_json::json!([{"name": address.to_string(), "code": Code::RecipientNotFound.as_str()}]),
+            )),
+        several => {
+            let full: Vec<String> = several.iter().map(|project| format!("{}@{project}", address.name)).collect();
+            Err(Code::RecipientNotFound
+                .refuse(format!("{text:?} names several projects; write {}", full.join(" or ")))
+                .with("nearest", serde_json::json!(full)))
+        }
+    }
+}
+
+/// A view of the other project, for the same caller as a guest.
+pub(super) fn as_guest<T>(
+    ctx: &Ctx<'_>,
+    project: &ProjectKey,
+    key: &str,
+    visit: impl FnOnce(&Ctx<'_>) -> Result<T>,
+) -> Result<T> {
+    let store = open(ctx, project)?;
+    let guest = Ctx {
+        store: &*store,
+        bus: ctx.bus,
+        repository: ctx.repository,
+        clock: ctx.clock,
+        random: ctx.random,
+        limits: ctx.limits,
+        project: project.clone(),
+        caller: ctx.caller.clone(),
+        key: Key { text: key.to_owned(), chosen: true },
+        now: ctx.now,
+        pid: ctx.pid,
+    };
+    visit(&guest)
+}
+
+fn open(ctx: &Ctx<'_>, project: &ProjectKey) -> Result<Box<dyn Store>> {
+    ctx.bus
+        .open(project)?
+        .ok_or_else(|| Code::RecipientNotFound.refuse(format!("the project {project} is no longer on this bus")))
+}
+
+/// This project's agent as the other project writes it.
+pub(super) fn guest_party(ctx: &Ctx<'_>, name: &AgentName) -> Party {
+    Party::Elsewhere(name.clone(), ctx.project.clone())
+}
+
+pub(super) fn note(ctx: &Ctx<'_>, key: &str, project: &ProjectKey, actor: &Party, task: &Task) -> Result<Crossing> {
+    let errand = serde_json::to_string(task).map_err(super::writing::internal)?;
+    Ok(Crossing { key: key.to_owned(), project: project.clone(), actor: actor.clone(), pid: ctx.pid, errand })
+}
+
+/// Whether something waits whose process is gone.
+pub(super) fn any_abandoned(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<bool> {
+    Ok(facts.crossings()?.iter().any(|crossing| is_abandoned(ctx, crossing)))
+}
+
+fn is_abandoned(ctx: &Ctx<'_>, crossing: &Crossing) -> bool {
+    crossing.pid != ctx.pid && !ctx.store.presence().process_lives(crossing.pid)
+}
+
+/// Completes what dead processes left. What cannot be completed now stays for the next command.
+pub(super) fn settle(ctx: &Ctx<'_>) {
+    let crossings = ctx.store.read().and_then(|facts| facts.crossings()).unwrap_or_default();
+    for crossing in crossings.iter().filter(|crossing| is_abandoned(ctx, crossing)) {
+        let Some(name) = crossing.actor.agent() else {
+            continue;
+        };
+        let carried = serde_json::from_str(&crossing.errand)
+            .map_err(super::writing::internal)
+            .and_then(|task| carry(ctx, crossing, name, &task));
+        if matches!(&carried, Err(refusal) if refusal.code.kind() != Kind::Busy && refusal.code.kind() != Kind::Damaged)
+        {
+            let _ = drop_noted(ctx, &crossing.key);
+        }
+    }
+}
+
+/// Runs one task to its end and forgets it.
+fn carry(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName, task: &Task) -> Result<()> {
+    let ctx = &Ctx { key: Key { text: crossing.key.clone(), chosen: true }, ..ctx.step(&crossing.key) };
+    match task {
+        Task::Send(outgoing) => match first_answer(ctx, crossing, name)? {
+            Some(answer) => send::keep_copy(ctx, name, &crossing.project, outgoing, &answer).map(|_| ()),
+            None => drop_noted(ctx, &crossing.key),
+        },
+        Task::Ask(input) => link::keep_copy(ctx, name, &crossing.project, input).map(|_| ()),
+        Task::TellLink(input) => tell_link(ctx, name, &crossing.project, &crossing.key, input),
+        Task::TellAck { ids } => tell_ack(ctx, name, &crossing.project, &crossing.key, ids),
+    }
+}
+
+/// What the other project answered under this key before the process died, if it came that far.
+fn first_answer(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName) -> Result<Option<Posted>> {
+    let store = open(ctx, &crossing.project)?;
+    let scope = guest_party(ctx, name).to_string();
+    let Some(first) = store.read()?.remembered(&scope, &crossing.key)? else {
+        return Ok(None);
+    };
+    let ((posted, _), _, _): ((Posted, Vec<super::recipients::LeftOut>), serde_json::Value, serde_json::Value) =
+        serde_json::from_str(&first.answer).map_err(super::writing::internal)?;
+    Ok(Some(posted))
+}
+
+/// Tells the other project of a decision about a link.
+pub(super) fn tell_link(
+    ctx: &Ctx<'_>,
+    name: &AgentName,
+    project: &ProjectKey,
+    key: &str,
+    input: &link::Input,
+) -> Result<()> {
+    as_guest(ctx, project, key, |guest| link::decide_as_guest(guest, &guest_party(ctx, name), input))?;
+    drop_noted(ctx, key)
+}
+
+/// Tells the sender's project that its message was acknowledged.
+pub(super) fn tell_ack(ctx: &Ctx<'_>, name: &AgentName, project: &ProjectKey, key: &str, ids: &[Number]) -> Result<()> {
+    as_guest(ctx, project, key, |guest| ack::note_remote(guest, &guest_party(ctx, name), &ctx.project, ids))?;
+    drop_noted(ctx, key)
+}
+
+pub(super) fn drop_noted(ctx: &Ctx<'_>, key: &str) -> Result<()> {
+    let mut tx = ctx.store.begin(Errand { verb: "settle", agent: "", wait: ctx.limits.gate_wait, durable: false })?;
+    tx.drop_crossing(key)?;
+    tx.commit()
+}
+
+/// The agent that an address of another project means there.
+pub(super) fn find_agent(facts: &dyn Facts, address: &Address, project: &ProjectKey) -> Result<AgentName> {
+    if let Ok(name) = AgentName::parse(&address.name)
+        && let Some(agent) = facts.agent(&name)?
+    {
+        return Ok(agent.name);
+    }
+    let agents = facts.agents()?;
+    let near: Vec<String> = nearest(&address.name, agents.iter().map(|agent| agent.name.as_str()))
+        .into_iter()
+        .map(|name| format!("{name}@{project}"))
+        .collect();
+    Err(Code::RecipientNotFound.refuse(format!("there is no agent {address}")).with("nearest", serde_json::json!(near)))
+}

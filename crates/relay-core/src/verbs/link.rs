@@ -1,0 +1,396 @@
+//! `link`: asks for contact and, where policy allows, completes it; accepts, blocks, revokes, lists.
+
+use serde::{Deserialize, Serialize};
+
+use super::crossing::{self, Task};
+use super::wait::{self, Look};
+use super::writing::{self, Told, Who, Writing, write, write_as};
+use super::{Ctx, Done, Outcome as Any, post};
+use crate::domain::contact::{self, Asked, Decided, Link, LinkState};
+use crate::domain::event::{Happened, Number};
+use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
+use crate::domain::name::{Address, AgentName, Party, ProjectKey};
+use crate::domain::nearest::nearest;
+use crate::domain::time::Span;
+use crate::error::{Code, Refusal};
+use crate::store::{Facts, Result};
+use crate::wire::v1::LinkShape;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Input {
+    pub target: Option<Address>,
+    pub why: Option<String>,
+    pub ttl: Option<Span>,
+    pub accept: bool,
+    pub block: bool,
+    pub revoke: bool,
+    pub list: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<LinkShape>>,
+}
+
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    check(input)?;
+    if input.list {
+        return list(ctx);
+    }
+    let target =
+        input.target.as_ref().ok_or_else(|| Code::InputInvalid.refuse("name somebody with --target, or say --list"))?;
+    if target.is_human() {
+        return Err(Code::InputInvalid.refuse("the human needs no link: everybody may write to the human"));
+    }
+    // How long the caller waits is no part of what it asks for.
+    let asked = Input { wait: None, ..input.clone() };
+    let told = match crossing::other_project(ctx, target)? {
+        Some(project) => across(ctx, &asked, &project)?,
+        None => write(ctx, "link", &asked, |writing| here(writing, &asked))?,
+    };
+    let told = match input.wait {
+        Some(time) => answered(ctx, told, time)?,
+        None => told,
+    };
+    Ok(Done::new("link", told, Any::Link))
+}
+
+fn check(input: &Input) -> Result<()> {
+    let actions = [input.accept, input.block, input.revoke, input.list].iter().filter(|chosen| **chosen).count();
+    if actions > 1 {
+        return Err(Code::InputInvalid.refuse("--accept, --block, --revoke and --list exclude each other"));
+    }
+    if let Some(ttl) = input.ttl
+        && !(TTL_MIN..=LINK_TTL_MAX).contains(&ttl)
+    {
+        return Err(Code::TtlOutOfRange
+            .refuse(format!("a link lives 60s to 365d, not {ttl}"))
+            .with("ttl", ttl.to_string()));
+    }
+    Ok(())
+}
+
+fn list(ctx: &Ctx<'_>) -> Result<Done> {
+    let facts = ctx.store.read()?;
+    let actor = super::actor::acting(ctx, &*facts)?;
+    let links = facts.links_of(&actor.party())?.iter().map(|link| LinkShape::of(link, ctx.now)).collect();
+    let told = Told {
+        outcome: Outcome { link: None, links: Some(links) },
+        signals: writing::signals_for(ctx, &*facts, &actor)?,
+        next: Vec::new(),
+    };
+    Ok(Done::new("link", told, Any::Link))
+}
+
+/// A link inside this project.
+fn here(writing: &mut Writing<'_>, input: &Input) -> Result<Outcome> {
+    let target = find(&*writing.tx, input.target.as_ref())?;
+    let me = writing.actor.party();
+    if me.is(&target) {
+        return Err(Code::InputInvalid.refuse(format!("{me} needs no link with itself")));
+    }
+    let link = decide(writing, &Party::Agent(target), input)?;
+    Ok(outcome(writing, &link))
+}
+
+fn outcome(writing: &mut Writing<'_>, link: &Link) -> Outcome {
+    let shape = LinkShape::of(link, writing.ctx.now);
+    if shape.state == LinkState::Requested && link.from == writing.actor.party() {
+        let target = link.to.to_string();
+        writing.next.push(crate::domain::shell::line(&["relay", "link", "--target", &target, "--wait", "10m"]));
+    }
+    // A reason is free text and a remembered answer holds none.
+    Outcome { link: Some(LinkShape { why: None, ..shape }), links: None }
+}
+
+fn find(facts: &dyn Facts, target: Option<&Address>) -> Result<AgentName> {
+    let text = target.map(|address| address.name.as_str()).unwrap_or_default();
+    if let Ok(name) = AgentName::parse(text)
+        && let Some(agent) = facts.agent(&name)?
+    {
+        return Ok(agent.name);
+    }
+    let agents = facts.agents()?;
+    let near = nearest(text, agents.iter().map(|agent| agent.name.as_str()));
+    Err(Code::RecipientNotFound
+        .refuse(format!("there is no agent {text:?} in this project"))
+        .with("nearest", serde_json::json!(near)))
+}
+
+/// What the actor decides about its link with `other`, wherever that one lives.
+fn decide(writing: &mut Writing<'_>, other: &Party, input: &Input) -> Result<Link> {
+    if writing.actor.party() == Party::Human {
+        return decide_for(writing, other, input);
+    }
+    if input.accept {
+        accept(writing, other)
+    } else if input.block {
+        block(writing, other)
+    } else if input.revoke {
+        revoke(writing, other)
+    } else {
+        request(writing, other, input.why.as_deref(), input.ttl)
+    }
+}
+
+/// The human answers the requests that wait for an agent, and asks for nothing.
+fn decide_for(writing: &mut Writing<'_>, agent: &Party, input: &Input) -> Result<Link> {
+    if !input.accept {
+        return Err(
+            Code::InputInvalid.refuse("the human is outside policies: only --accept, for the agent named, makes sense")
+        );
+    }
+    let waiting: Vec<Link> = pending_for(&*writing.tx, agent, writing.ctx.now)?;
+    let mut last = None;
+    for link in waiting {
+        last = Some(complete(writing, &link, &Party::Human, false)?);
+    }
+    last.ok_or_else(|| {
+        Code::LinkNotFound.refuse(format!("no request for contact waits for {agent}")).with("name", agent.to_string())
+    })
+}
+
+pub(super) fn pending_for(facts: &dyn Facts, agent: &Party, now: crate::domain::time::Timestamp) -> Result<Vec<Link>> {
+    Ok(facts
+        .links_of(agent)?
+        .into_iter()
+        .filter(|link| link.to == *agent && link.state(now) == LinkState::Requested)
+        .collect())
+}
+
+/// Asks for contact; the recipient's policy may consent at once.
+pub(super) fn request(writing: &mut Writing<'_>, other: &Party, why: Option<&str>, ttl: Option<Span>) -> Result<Link> {
+    let me = writing.actor.party();
+    let existing = writing.tx.link(&me, other)?;
+    let asked = match other.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {
+        Some(agent) => {
+            contact::ask(existing.as_ref(), &me, agent.policy, !matches!(me, Party::Elsewhere(..)), writing.ctx.now)
+        }
+        // The other project has decided already; this is the copy.
+        None => {
+            contact::ask(existing.as_ref(), &me, crate::domain::agent::Policy::ContactsOnly, false, writing.ctx.now)
+        }
+    };
+    match (asked, existing) {
+        (Asked::Refused, existing) => Err(refused(&me, other, existing.as_ref())),
+        (Asked::Standing | Asked::StillWaits, Some(link)) => Ok(link),
+        (Asked::AcceptsTheirs, Some(link)) => complete(writing, &link, &me, false),
+        (Asked::AcceptedByPolicy, _) => {
+            let link = ask(writing, &me, other, why, ttl)?;
+            complete(writing, &link, other, true)
+        }
+        _ => ask(writing, &me, other, why, ttl),
+    }
+}
+
+fn refused(me: &Party, other: &Party, link: Option<&Link>) -> Refusal {
+    let own = link.is_some_and(|link| link.is_blocked_by(me));
+    let message = if own {
+        format!("you block {other}; lift it with --revoke first")
+    } else {
+        format!("{other} takes no contact from {me}")
+    };
+    let own_blocks = if own { vec![other.to_string()] } else { Vec::new() };
+    Code::ContactBlocked.refuse(message).with("blocked", vec![other.to_string()]).with("own_blocks", own_blocks).with(
+        "recipients",
+        serde_json::json!([{"name": other.to_string(), "code": Code::ContactBlocked.as_str(), "reason": "blocked"}]),
+    )
+}
+
+fn ask(writing: &mut Writing<'_>, me: &Party, other: &Party, why: Option<&str>, ttl: Option<Span>) -> Result<Link> {
+    let ttl = ttl.unwrap_or(LINK_TTL_DEFAULT);
+    let texts: Vec<_> = why.map(|why| writing.text("why", why)).into_iter().collect();
+    let what = Happened::LinkRequested {
+        from: me.clone(),
+        to: other.clone(),
+        why: texts.first().map(crate::domain::event::Text::hash),
+        ttl_ms: ttl.as_millis(),
+        expires_at: writing.ctx.now.plus(ttl),
+    };
+    writing.append(what, texts)?;
+    current(writing, me, other)
+}
+
+/// Accepts a request: its held mail is delivered by this very event.
+fn complete(writing: &mut Writing<'_>, link: &Link, by: &Party, by_policy: bool) -> Result<Link> {
+    let delivers: Vec<Number> = writing.tx.held(&link.from, &link.to)?;
+    let life = link.expires_at.since(link.requested_at);
+    let what = Happened::LinkAccepted {
+        link: link.id,
+        by: by.clone(),
+        by_policy,
+        expires_at: writing.ctx.now.plus(life),
+        delivers,
+    };
+    writing.append(what, Vec::new())?;
+    current(writing, &link.from, &link.to)
+}
+
+fn accept(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
+    let me = writing.actor.party();
+    let link = existing(writing, &me, other)?;
+    match link.state(writing.ctx.now) {
+        LinkState::Accepted => Ok(link),
+        LinkState::Requested if link.to == me => complete(writing, &link, &me, false),
+        LinkState::Blocked if !link.is_blocked_by(&me) => Err(refused(&me, other, Some(&link))),
+        _ => Err(not_found(format!("{other} has not asked {me} for contact"), other)),
+    }
+}
+
+fn block(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
+    let me = writing.actor.party();
+    let existing = writing.tx.link(&me, other)?;
+    if let Some(link) = &existing
+        && link.is_blocked_by(&me)
+    {
+        return Ok(link.clone());
+    }
+    let held = writing.tx.held(other, &me)?;
+    let link = existing.map(|link| link.id);
+    writing.append(Happened::LinkBlocked { link, by: me.clone(), other: other.clone() }, Vec::new())?;
+    for message in held {
+        post::give_up(writing, message, other, &me, true)?;
+    }
+    current(writing, &me, other)
+}
+
+/// Takes back one's own block, or the link.
+fn revoke(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
+    let me = writing.actor.party();
+    let link = existing(writing, &me, other)?;
+    let blocks = link.is_blocked_by(&me);
+    if !blocks && link.decided == Decided::Revoked {
+        return Ok(link);
+    }
+    writing.append(Happened::LinkRevoked { link: link.id, by: me.clone() }, Vec::new())?;
+    current(writing, &me, other)
+}
+
+fn existing(writing: &Writing<'_>, me: &Party, other: &Party) -> Result<Link> {
+    writing.tx.link(me, other)?.ok_or_else(|| not_found(format!("there is no link between {me} and {other}"), other))
+}
+
+fn current(writing: &Writing<'_>, me: &Party, other: &Party) -> Result<Link> {
+    writing.tx.link(me, other)?.ok_or_else(|| Code::Internal.refuse("a link that was just written is not there"))
+}
+
+fn not_found(message: String, other: &Party) -> Refusal {
+    Code::LinkNotFound.refuse(message).with("name", other.to_string())
+}
+
+/// A link with somebody of another project. A request is decided there first; an answer is decided here first.
+fn across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told<Outcome>> {
+    let is_request = !(input.accept || input.block || input.revoke);
+    let target = input.target.clone().unwrap_or_else(|| Address::parse(""));
+    let name = crossing::as_guest(ctx, project, &ctx.key.text, |guest| {
+        crossing::find_agent(&*guest.store.read()?, &target, project)
+    })?;
+    let other = Party::Elsewhere(name, project.clone());
+    if is_request {
+        return ask_across(ctx, input, project);
+    }
+    let told = write(ctx, "link", input, |writing| {
+        let me = writing.actor.must_be_agent("link across projects")?.name.clone();
+        let link = decide(writing, &other, input)?;
+        let task =
+            Task::TellLink(Input { target: Some(Address { name: me.to_string(), project: None }), ..input.clone() });
+        // One request, one note; the key of the note is not that of the request, which the other project may know.
+        let noted = crossing::note(ctx, &format!("{} tells", ctx.key.text), project, &Party::Agent(me), &task)?;
+        writing.tx.note_crossing(&noted)?;
+        Ok(outcome(writing, &link))
+    })?;
+    tell(ctx, &format!("{} tells", ctx.key.text));
+    Ok(told)
+}
+
+/// Carries what was just noted. A failure costs nothing: the next command carries it.
+fn tell(ctx: &Ctx<'_>, key: &str) {
+    let noted = ctx.store.read().and_then(|facts| facts.crossings()).unwrap_or_default();
+    for crossing in noted.iter().filter(|crossing| crossing.key == key) {
+        if let (Some(name), Ok(Task::TellLink(input))) =
+            (crossing.actor.agent(), serde_json::from_str(&crossing.errand))
+        {
+            let _ = crossing::tell_link(ctx, name, &crossing.project, key, &input);
+        }
+    }
+}
+
+fn ask_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told<Outcome>> {
+    let mut writing = writing::open(ctx, "link", Who::Registered)?;
+    let name = writing.actor.must_be_agent("link across projects")?.name.clone();
+    if writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)?.is_none() {
+        let noted =
+            crossing::note(ctx, &ctx.key.text, project, &Party::Agent(name.clone()), &Task::Ask(input.clone()))?;
+        writing.tx.note_crossing(&noted)?;
+        writing.tx.commit()?;
+    } else {
+        drop(writing);
+    }
+    let copied = keep_copy(ctx, &name, project, input);
+    if matches!(&copied, Err(refusal) if refusal.code != Code::StoreIo) {
+        crossing::drop_noted(ctx, &ctx.key.text)?;
+    }
+    copied
+}
+
+/// Asks in the other project, then keeps this project's copy. Both halves know the key, so it may run twice.
+pub(super) fn keep_copy(ctx: &Ctx<'_>, name: &AgentName, project: &ProjectKey, input: &Input) -> Result<Told<Outcome>> {
+    let party = crossing::guest_party(ctx, name);
+    let theirs = crossing::as_guest(ctx, project, &ctx.key.text, |guest| decide_as_guest(guest, &party, input))?;
+    let caller = super::Caller { named: Some(name.clone()), human: false, ..ctx.caller.clone() };
+    let named = Ctx { caller, ..ctx.step(&ctx.key.text) };
+    write(&named, "link", input, |writing| {
+        let there = AgentName::parse(&theirs)?;
+        let link = request(writing, &Party::Elsewhere(there, project.clone()), input.why.as_deref(), input.ttl)?;
+        writing.tx.drop_crossing(&ctx.key.text)?;
+        Ok(outcome(writing, &link))
+    })
+}
+
+/// The other half of a decision, made in this project by a guest. Returns the name of the agent that it concerns.
+pub(super) fn decide_as_guest(guest: &Ctx<'_>, party: &Party, input: &Input) -> Result<String> {
+    let told = write_as(guest, "link", Who::Guest(party.clone()), input, |writing| {
+        let target = find(&*writing.tx, input.target.as_ref())?;
+        decide(writing, &Party::Agent(target.clone()), input)?;
+        Ok(target.to_string())
+    })?;
+    Ok(told.outcome)
+}
+
+/// Waits for the other side's answer.
+fn answered(ctx: &Ctx<'_>, told: Told<Outcome>, time: Span) -> Result<Told<Outcome>> {
+    let Some(asked) = told.outcome.link.clone() else {
+        return Ok(told);
+    };
+    if asked.state != LinkState::Requested {
+        return Ok(told);
+    }
+    let (from, to) = (Party::try_from(asked.from.clone())?, Party::try_from(asked.to.clone())?);
+    let announcement = wait::announcement(ctx, "link", from.clone(), vec![to.clone()], Vec::new());
+    let _guard = wait::enter(ctx, &announcement)?;
+    let answer = wait::until(ctx, time, |now| {
+        let link = ctx.store.read()?.link(&from, &to)?;
+        Ok(match link.filter(|link| link.state(now) != LinkState::Requested) {
+            Some(link) => Look::Ready(link),
+            None => Look::NotYet { again_at: Some(asked.expires_at) },
+        })
+    })?;
+    match answer {
+        Some(link) if link.state(ctx.clock.now()) == LinkState::Accepted => {
+            let shape = LinkShape { why: None, ..LinkShape::of(&link, ctx.clock.now()) };
+            Ok(Told { outcome: Outcome { link: Some(shape), links: None }, ..told })
+        }
+        Some(link) if link.state(ctx.clock.now()) == LinkState::Blocked => Err(refused(&from, &to, Some(&link))),
+        Some(_) => Err(not_found(format!("the request to {to} ended without an answer"), &to)),
+        None => Err(Code::WaitTimeout
+            .refuse(format!("{to} did not answer within {time}; the request #{} still waits", asked.id))
+            .with("name", to.to_string())
+            .with("id", asked.id)),
+    }
+}

@@ -1,0 +1,284 @@
+//! `look`: every read, under one rule of who may see what.
+
+mod events;
+mod status;
+
+use serde::{Deserialize, Serialize};
+
+use super::actor::{self, Actor};
+use super::prepare::{self, ThreadView};
+use super::writing::{Told, signals_for};
+use super::{Ctx, Done, Outcome as Any};
+use crate::domain::agent::Agent;
+use crate::domain::event::Number;
+use crate::domain::message::Message;
+use crate::domain::name::{AgentName, Party, ThreadId};
+use crate::domain::nearest::nearest;
+use crate::domain::pattern::Pattern;
+use crate::domain::view::Viewer;
+use crate::error::{Code, Kind, Refusal};
+use crate::playbook as books;
+use crate::playbook::{Setting, Step};
+use crate::store::{Facts, Result};
+use crate::wire::v1::{AgentShape, ClaimShape, EventShape, LinkShape, MessageShape, ThreadShape};
+
+pub use events::EventFilter;
+pub use status::{DebtItem, Status};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Input {
+    /// The noun, then what it needs: `["message", "7"]`, `["search", "two", "words"]`.
+    pub what: Vec<String>,
+    pub after: Option<Number>,
+    pub limit: Option<usize>,
+    #[serde(flatten)]
+    pub filter: EventFilter,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    Message { message: MessageShape },
+    Thread(Box<ThreadView>),
+    Threads { threads: Vec<ThreadShape> },
+    Agents { agents: Vec<AgentShape> },
+    Reservations { reservations: Vec<ClaimShape>, total: usize },
+    Contacts { links: Vec<LinkShape> },
+    Outbox { outbox: Vec<MessageShape> },
+    Events { events: Vec<EventShape>, cursor: Number },
+    Search { found: Vec<MessageShape> },
+    Status(Box<Status>),
+    Debt { debt: Vec<DebtItem> },
+    Playbook(Box<PlaybookShape>),
+}
+
+/// A class and the way out of it, with the details' names where no error gave their values.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlaybookShape {
+    pub code: Code,
+    pub kind: Kind,
+    pub exit_status: u8,
+    pub retryable: bool,
+    pub symptom: String,
+    pub playbook: Vec<Step>,
+}
+
+/// One read under way.
+struct Looking<'a> {
+    ctx: &'a Ctx<'a>,
+    facts: &'a dyn Facts,
+    viewer: Viewer,
+    limit: usize,
+}
+
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    let limit = input.limit.unwrap_or(ctx.limits.page);
+    if !(1..=ctx.limits.page).contains(&limit) {
+        return Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", ctx.limits.page)));
+    }
+    let (noun, rest) = input.what.split_first().ok_or_else(|| unknown_noun(""))?;
+    if noun == "playbook" {
+        return playbook(input);
+    }
+    let facts = ctx.store.read()?;
+    let (viewer, actor) = actor::viewer(ctx, &*facts)?;
+    let looking = Looking { ctx, facts: &*facts, viewer, limit };
+    let outcome = looking.at(noun, rest, input, actor.as_ref())?;
+    let signals = match &actor {
+        Some(actor) => signals_for(ctx, &*facts, actor)?,
+        None => Vec::new(),
+    };
+    if let Some(agent) = actor.as_ref().and_then(Actor::agent) {
+        ctx.store.presence().touch(&agent.name, ctx.now);
+    }
+    Ok(Done::new("look", Told { outcome, signals, next: Vec::new() }, Any::Look))
+}
+
+/// A playbook is a text of this program: reading it needs no project.
+pub fn playbook(input: &Input) -> Result<Done> {
+    let outcome = playbook_of(one("playbook", input.what.get(1..).unwrap_or_default())?)?;
+    Ok(Done::new("look", Told { outcome, signals: Vec::new(), next: Vec::new() }, Any::Look))
+}
+
+fn unknown_noun(noun: &str) -> Refusal {
+    const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, search WORDS, status, debt, playbook CODE";
+    Code::InputInvalid.refuse(format!("there is nothing called {noun:?} to look at; there is {NOUNS}"))
+}
+
+/// The one argument of a noun.
+fn one<'a>(noun: &str, rest: &'a [String]) -> Result<&'a str> {
+    match rest {
+        [argument] => Ok(argument),
+        _ => Err(Code::InputInvalid.refuse(format!("`look {noun}` takes one argument, not {}", rest.len()))),
+    }
+}
+
+pub fn parse_number(text: &str) -> Result<Number> {
+    text.strip_prefix('#')
+        .unwrap_or(text)
+        .parse()
+        .map_err(|_| Code::InputInvalid.refuse(format!("{text:?} is not a number; ids look like 128 or #128")))
+}
+
+impl Looking<'_> {
+    fn at(&self, noun: &str, rest: &[String], input: &Input, actor: Option<&Actor>) -> Result<Outcome> {
+        let takes_none = || {
+            if rest.is_empty() {
+                Ok(())
+            } else {
+                Err(Code::InputInvalid.refuse(format!("`look {noun}` takes no argument")))
+            }
+        };
+        match noun {
+            "message" => self.message(parse_number(one(noun, rest)?)?),
+            "thread" if rest.is_empty() => self.threads(),
+            "thread" => self.thread(&ThreadId::parse(one(noun, rest)?)?),
+            "agents" => takes_none().and_then(|()| self.agents()),
+            "agent" => self.agent(one(noun, rest)?),
+            "reservations" if rest.is_empty() => self.reservations(None),
+            "reservations" => self.reservations(Some(one(noun, rest)?)),
+            "contacts" => takes_none().and_then(|()| self.contacts(&own(actor, "has contacts")?)),
+            "outbox" => takes_none().and_then(|()| self.outbox(&own(actor, "has an outbox")?)),
+            "events" => takes_none().and_then(|()| events::look(self, input)),
+            "search" => self.search(rest),
+            "status" => takes_none().and_then(|()| status::status(self, actor)),
+            "debt" => takes_none().and_then(|()| status::debt(self).map(|debt| Outcome::Debt { debt })),
+            _ => Err(unknown_noun(noun)),
+        }
+    }
+
+    fn shape(&self, message: &Message, with_body: bool) -> MessageShape {
+        MessageShape::of(message, &self.viewer, with_body)
+    }
+
+    fn message(&self, id: Number) -> Result<Outcome> {
+        let found = self.facts.message(id)?.filter(|message| self.viewer.sees(message));
+        let message = found.ok_or_else(|| {
+            Code::MessageNotFound.refuse(format!("there is no message #{id} for you here")).with("id", id)
+        })?;
+        Ok(Outcome::Message { message: self.shape(&message, true) })
+    }
+
+    fn thread(&self, id: &ThreadId) -> Result<Outcome> {
+        let view = prepare::thread_view(self.ctx, self.facts, id, &self.viewer, self.limit)?;
+        view.map(|view| Outcome::Thread(Box::new(view)))
+            .ok_or_else(|| Code::ThreadNotFound.refuse(format!("there is no thread {id}")).with("thread", id.as_str()))
+    }
+
+    fn threads(&self) -> Result<Outcome> {
+        let mut threads = Vec::new();
+        for thread in self.facts.threads(self.limit)? {
+            if let Some(view) = prepare::thread_view(self.ctx, self.facts, &thread.id, &self.viewer, 1)? {
+                threads.push(view.thread);
+            }
+        }
+        Ok(Outcome::Threads { threads })
+    }
+
+    fn agent_shape(&self, agent: &Agent) -> AgentShape {
+        let seen_at = actor::seen_at(self.ctx, agent);
+        AgentShape::of(agent, agent.state(seen_at, self.ctx.now), actor::alive(self.ctx, agent), seen_at)
+    }
+
+    fn agents(&self) -> Result<Outcome> {
+        let agents = self.facts.agents()?.iter().map(|agent| self.agent_shape(agent)).collect();
+        Ok(Outcome::Agents { agents })
+    }
+
+    fn agent(&self, text: &str) -> Result<Outcome> {
+        let name = AgentName::parse(text)?;
+        let Some(agent) = self.facts.agent(&name)? else {
+            let known = self.facts.agents()?;
+            let near = nearest(text, known.iter().map(|agent| agent.name.as_str()));
+            return Err(Code::RecipientNotFound
+                .refuse(format!("there is no agent {text:?} in this project"))
+                .with("nearest", serde_json::json!(near)));
+        };
+        Ok(Outcome::Agents { agents: vec![self.agent_shape(&agent)] })
+    }
+
+    fn reservations(&self, path: Option<&str>) -> Result<Outcome> {
+        let now = self.ctx.now;
+        let claims = match path {
+            None => self.facts.claims()?,
+            Some(path) => self.holders_of(path)?,
+        };
+        let live: Vec<_> = claims.iter().filter(|claim| claim.is_live(now)).collect();
+        Ok(Outcome::Reservations {
+            reservations: live.iter().take(self.limit).map(|claim| ClaimShape::from(*claim)).collect(),
+            total: live.len(),
+        })
+    }
+
+    /// The claims that share a path with this one.
+    fn holders_of(&self, path: &str) -> Result<Vec<crate::domain::reservation::Reservation>> {
+        let roots = self.ctx.repository.roots();
+        let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+        let case = self.ctx.repository.case();
+        let pattern = Pattern::parse(path, &roots).map_err(|fault| Refusal::from(fault).with("pattern", path))?;
+        let compiled = pattern.compile(case);
+        let mut holders = Vec::new();
+        for claim in self.facts.claims_near(&pattern.prefix(case))? {
+            if Pattern::from_canonical(&claim.pattern)?.compile(case).overlap(&compiled).is_some() {
+                holders.push(claim);
+            }
+        }
+        Ok(holders)
+    }
+
+    fn contacts(&self, me: &Party) -> Result<Outcome> {
+        let links = self.facts.links_of(me)?.iter().map(|link| LinkShape::of(link, self.ctx.now)).collect();
+        Ok(Outcome::Contacts { links })
+    }
+
+    fn outbox(&self, me: &Party) -> Result<Outcome> {
+        let outbox = self.facts.outbox(me, self.limit)?.iter().map(|message| self.shape(message, false)).collect();
+        Ok(Outcome::Outbox { outbox })
+    }
+
+    fn search(&self, words: &[String]) -> Result<Outcome> {
+        let words = words.join(" ");
+        if words.trim().is_empty() {
+            return Err(Code::InputInvalid.refuse("say what to search for"));
+        }
+        let mut found = Vec::new();
+        for id in self.facts.search(&words, self.limit * 4)? {
+            if let Some(message) = self.facts.message(id)?.filter(|message| self.viewer.sees(message)) {
+                found.push(self.shape(&message, false));
+            }
+        }
+        found.truncate(self.limit);
+        Ok(Outcome::Search { found })
+    }
+}
+
+/// The party whose own things are looked at.
+fn own(actor: Option<&Actor>, what: &str) -> Result<Party> {
+    match actor {
+        Some(actor) => Ok(actor.party()),
+        None => {
+            Err(Code::AgentNotRegistered.refuse(format!("only an agent {what}: name one with --agent or RELAY_AGENT")))
+        }
+    }
+}
+
+fn playbook_of(text: &str) -> Result<Outcome> {
+    let code = Code::parse(text).ok_or_else(|| {
+        let near = nearest(text, Code::ALL.iter().map(|code| code.as_str()));
+        Code::InputInvalid.refuse(format!(
+            "{text:?} is no error class{}",
+            if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
+        ))
+    })?;
+    let playbook = books::playbook(code);
+    let steps = books::outline(&playbook, code, &Setting::default());
+    Ok(Outcome::Playbook(Box::new(PlaybookShape {
+        code,
+        kind: code.kind(),
+        exit_status: code.kind().exit_status(),
+        retryable: code.is_retryable(),
+        symptom: playbook.symptom.clone(),
+        playbook: steps,
+    })))
+}

@@ -1,0 +1,207 @@
+//! The verbs: a file each, with its input, its outcome and its story. A story reads, decides by the pure rules of the
+//! domain, appends events and commits.
+
+mod actor;
+mod broad;
+mod contested;
+mod crossing;
+mod post;
+mod recipients;
+mod writing;
+
+pub mod ack;
+pub mod leave;
+pub mod link;
+pub mod look;
+pub mod policy;
+pub mod poll;
+pub mod prepare;
+pub mod recover;
+pub mod release;
+pub mod reserve;
+pub mod send;
+pub mod standing;
+pub mod start;
+pub mod wait;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::limits::Limits;
+use crate::domain::name::{AgentName, ProjectKey};
+use crate::domain::time::Timestamp;
+use crate::error::Code;
+use crate::store::{Bus, Clock, Random, Repository, Result, Store};
+use crate::wire::v1::Signal;
+
+pub use actor::Actor;
+pub use poll::Afterwards;
+
+/// Everything a verb may use.
+pub struct Ctx<'a> {
+    pub store: &'a dyn Store,
+    pub bus: &'a dyn Bus,
+    pub repository: &'a dyn Repository,
+    pub clock: &'a dyn Clock,
+    pub random: &'a dyn Random,
+    pub limits: &'a Limits,
+    pub project: ProjectKey,
+    pub caller: Caller,
+    pub key: Key,
+    /// Read once per request.
+    pub now: Timestamp,
+    pub pid: u32,
+}
+
+/// Who calls, before anybody looked whether that is true.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// What reached the bus; an agent belongs to the one that registered it.
+    pub credential: String,
+    /// `--agent`.
+    pub named: Option<AgentName>,
+    /// `RELAY_AGENT`.
+    pub variable: Option<AgentName>,
+    /// The harness's session.
+    pub session: Option<String>,
+    /// The caller holds the human's credential and asked to act as the human.
+    pub human: bool,
+}
+
+/// The idempotency key of a request.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub text: String,
+    /// Chosen by the caller, who may come back with it.
+    pub chosen: bool,
+}
+
+/// A request as every front makes it, and as a failed one is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "snake_case")]
+pub enum Request {
+    Start(start::Input),
+    Prepare(prepare::Input),
+    Reserve(reserve::Input),
+    Release(release::Input),
+    Link(link::Input),
+    Send(send::Input),
+    Poll(poll::Input),
+    Ack(ack::Input),
+    Look(look::Input),
+    Recover(recover::Input),
+    Policy(policy::Input),
+    Standing(standing::Input),
+    Leave(leave::Input),
+}
+
+impl Request {
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Request::Start(_) => "start",
+            Request::Prepare(_) => "prepare",
+            Request::Reserve(_) => "reserve",
+            Request::Release(_) => "release",
+            Request::Link(_) => "link",
+            Request::Send(_) => "send",
+            Request::Poll(_) => "poll",
+            Request::Ack(_) => "ack",
+            Request::Look(_) => "look",
+            Request::Recover(_) => "recover",
+            Request::Policy(_) => "policy",
+            Request::Standing(input) => input.action.verb(),
+            Request::Leave(_) => "leave",
+        }
+    }
+
+    /// From a playbook's step: the verb and its arguments.
+    pub fn from_tool(tool: &str, args: &serde_json::Map<String, serde_json::Value>) -> Result<Self> {
+        let mut tagged = args.clone();
+        tagged.insert("verb".to_owned(), tool.into());
+        serde_json::from_value(tagged.into())
+            .map_err(|fault| Code::InputInvalid.refuse(format!("{tool} does not take these arguments: {fault}")))
+    }
+}
+
+/// The outcome of each verb, serialised as the `result` of its answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    Start(Box<start::Outcome>),
+    Prepare(Box<prepare::Outcome>),
+    Reserve(reserve::Outcome),
+    Release(release::Outcome),
+    Link(link::Outcome),
+    Send(send::Outcome),
+    Poll(poll::Outcome),
+    Ack(ack::Outcome),
+    Look(look::Outcome),
+    Recover(recover::Outcome),
+    Policy(policy::Outcome),
+    Standing(standing::Outcome),
+    Leave(leave::Outcome),
+}
+
+/// A verb that went well.
+#[derive(Debug)]
+pub struct Done {
+    pub verb: &'static str,
+    pub outcome: Outcome,
+    pub signals: Vec<Signal>,
+    pub next: Vec<String>,
+    /// What the front commits after it has written the answer out.
+    pub afterwards: Option<Afterwards>,
+}
+
+impl Done {
+    fn new<T>(verb: &'static str, told: writing::Told<T>, wrap: impl FnOnce(T) -> Outcome) -> Self {
+        Done { verb, outcome: wrap(told.outcome), signals: told.signals, next: told.next, afterwards: None }
+    }
+}
+
+/// Runs any request; every front comes through here.
+pub fn run(ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
+    match request {
+        Request::Start(input) => start::run(ctx, input),
+        Request::Prepare(input) => prepare::run(ctx, input),
+        Request::Reserve(input) => reserve::run(ctx, input),
+        Request::Release(input) => release::run(ctx, input),
+        Request::Link(input) => link::run(ctx, input),
+        Request::Send(input) => send::run(ctx, input),
+        Request::Poll(input) => poll::run(ctx, input),
+        Request::Ack(input) => ack::run(ctx, input),
+        Request::Look(input) => look::run(ctx, input),
+        Request::Recover(input) => recover::run(ctx, input),
+        Request::Policy(input) => policy::run(ctx, input),
+        Request::Standing(input) => standing::run(ctx, input),
+        Request::Leave(input) => leave::run(ctx, input),
+    }
+}
+
+/// The party that a call speaks for, for fronts that keep a process running in its name.
+pub fn acting_party(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts) -> Result<crate::domain::name::Party> {
+    actor::acting(ctx, facts).map(|actor| actor.party())
+}
+
+impl Ctx<'_> {
+    /// The same caller with a fresh look at the clock and another key: for the steps of a playbook.
+    pub(crate) fn step(&self, key: &str) -> Ctx<'_> {
+        Ctx {
+            caller: self.caller.clone(),
+            project: self.project.clone(),
+            key: Key { text: key.to_owned(), chosen: true },
+            now: self.clock.now(),
+            store: self.store,
+            bus: self.bus,
+            repository: self.repository,
+            clock: self.clock,
+            random: self.random,
+            limits: self.limits,
+            pid: self.pid,
+        }
+    }
+
+    /// The same request again, later: the same key and a fresh look at the clock.
+    pub(crate) fn step_with_own_key(&self) -> Ctx<'_> {
+        Ctx { key: self.key.clone(), ..self.step(&self.key.text) }
+    }
+}

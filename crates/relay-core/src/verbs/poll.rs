@@ -1,0 +1,310 @@
+//! `poll`: the inbox. Peeking consumes nothing; what was shown is noted after it was written out.
+
+use serde::{Deserialize, Serialize};
+
+use super::actor::{self, Actor};
+use super::contested::{self, News};
+use super::wait::{self, Look};
+use super::writing::{Told as Telling, signals_for};
+use super::{Ctx, Done, Outcome as Any, crossing, start};
+use crate::domain::event::{Happened, Number, Told};
+use crate::domain::name::{Address, AgentName, Party, ThreadId};
+use crate::domain::time::{Span, Timestamp};
+use crate::domain::view::Viewer;
+use crate::error::Code;
+use crate::store::{Errand, Facts, InboxQuery, Result};
+use crate::wire::v1::{ContestedShape, MessageShape};
+
+/// How long noting "surfaced" may wait for its turn; after that the mail is shown again.
+const SURFACING_PATIENCE: Span = Span::millis(50);
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Input {
+    pub limit: Option<usize>,
+    pub after: Option<Number>,
+    pub thread: Option<ThreadId>,
+    pub urgent: bool,
+    pub from: Option<Address>,
+    pub all: bool,
+    pub bodies: bool,
+    pub read: bool,
+    pub wait: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub messages: Vec<MessageShape>,
+    pub contested: Vec<ContestedShape>,
+    /// The number of the event that delivered the last message, for `--after`.
+    pub cursor: Number,
+    /// Unread mail in all.
+    pub unread: usize,
+}
+
+/// What is committed after the answer was written out: the mail surfaced, was read, the contests were told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Afterwards {
+    pub party: Party,
+    pub surfaced: Vec<Number>,
+    pub read: Vec<Number>,
+    pub told: Vec<Told>,
+}
+
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    if let Some(limit) = input.limit
+        && !(1..=ctx.limits.page).contains(&limit)
+    {
+        return Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", ctx.limits.page)));
+    }
+    settle(ctx)?;
+    let from = sender(ctx, input)?;
+    match input.wait {
+        Some(time) => waiting(ctx, input, from.as_ref(), time),
+        None => {
+            let facts = ctx.store.read()?;
+            let actor = actor::acting(ctx, &*facts)?;
+            let page = page(ctx, &*facts, &actor, input, from.as_ref(), false, ctx.now)?;
+            finish(ctx, &*facts, &actor, input, page)
+        }
+    }
+}
+
+/// Completes what earlier commands left: a lapse of held mail and crossings are told before the inbox is read.
+fn settle(ctx: &Ctx<'_>) -> Result<()> {
+    let facts = ctx.store.read()?;
+    if crossing::any_abandoned(ctx, &*facts)? {
+        drop(facts);
+        crossing::settle(ctx);
+        return settle_held(ctx);
+    }
+    drop(facts);
+    settle_held(ctx)
+}
+
+fn settle_held(ctx: &Ctx<'_>) -> Result<()> {
+    let facts = ctx.store.read()?;
+    let me = actor::acting(ctx, &*facts)?.party();
+    let mut lapsed = false;
+    for (_, recipient) in facts.held_of(&me)? {
+        let state = facts.link(&me, &recipient)?.map(|link| link.state(ctx.now));
+        lapsed |= !matches!(
+            state,
+            Some(crate::domain::contact::LinkState::Requested | crate::domain::contact::LinkState::Accepted)
+        );
+    }
+    drop(facts);
+    if lapsed {
+        // The story is empty: every writing verb tells its actor of lapsed mail.
+        super::writing::write(ctx, "settle", &"held", |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// The party that `--from` means.
+fn sender(ctx: &Ctx<'_>, input: &Input) -> Result<Option<Party>> {
+    let Some(address) = &input.from else {
+        return Ok(None);
+    };
+    if address.is_human() {
+        return Ok(Some(Party::Human));
+    }
+    if address.project.is_none() && address.name == crate::domain::name::RELAY {
+        return Ok(Some(Party::Relay));
+    }
+    if let Some(project) = crossing::other_project(ctx, address)? {
+        return Ok(Some(Party::Elsewhere(AgentName::parse(&address.name)?, project)));
+    }
+    let facts = ctx.store.read()?;
+    let agent = AgentName::parse(&address.name).ok().map(|name| facts.agent(&name)).transpose()?.flatten();
+    let agent = agent.ok_or_else(|| {
+        let known = facts.agents().unwrap_or_default();
+        let near = crate::domain::nearest::nearest(&address.name, known.iter().map(|agent| agent.name.as_str()));
+        Code::RecipientNotFound
+            .refuse(format!("there is no agent {:?} in this project", address.name))
+            .with("nearest", serde_json::json!(near))
+    })?;
+    Ok(Some(Party::Agent(agent.name)))
+}
+
+/// One look at the inbox.
+struct Page {
+    outcome: Outcome,
+    afterwards: Afterwards,
+    changes_at: Option<Timestamp>,
+    /// There is something that a waiter waits for.
+    is_news: bool,
+}
+
+fn page(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    actor: &Actor,
+    input: &Input,
+    from: Option<&Party>,
+    waits: bool,
+    now: Timestamp,
+) -> Result<Page> {
+    let me = actor.party();
+    let query = InboxQuery {
+        recipient: &me,
+        after: input.after.unwrap_or(0),
+        thread: input.thread.as_ref(),
+        from,
+        urgent: input.urgent,
+        with_read: input.all,
+        never_surfaced: false,
+        limit: input.limit.unwrap_or(ctx.limits.page),
+        bodies: input.bodies,
+    };
+    let mut messages = facts.inbox(&query)?;
+    let is_new = |messages: &[crate::domain::message::Message]| {
+        messages.iter().any(|message| {
+            message.delivery_to(&me).is_some_and(|delivery| {
+                delivery.read_at.is_none() && (input.after.is_some() || delivery.surfaced_at.is_none())
+            })
+        })
+    };
+    if waits && !is_new(&messages) {
+        // New mail behind a full page of old mail must not hide: it is what the caller waits for.
+        messages = facts.inbox(&InboxQuery { never_surfaced: true, with_read: false, ..query })?;
+    }
+    let news = match actor.agent() {
+        Some(agent) => contested::news(ctx, facts, agent, now)?,
+        None => News { contested: Vec::new(), told: Vec::new(), changes_at: None },
+    };
+    let is_news = is_new(&messages) || !news.contested.is_empty();
+    let viewer = if me == Party::Human { Viewer::Human } else { Viewer::Agent(me.clone()) };
+    let surfaced = |message: &crate::domain::message::Message| {
+        message.delivery_to(&me).is_some_and(|delivery| delivery.surfaced_at.is_none())
+    };
+    let unread = |message: &crate::domain::message::Message| {
+        message.delivery_to(&me).is_some_and(|delivery| delivery.read_at.is_none())
+    };
+    let cursor = messages.iter().filter_map(|message| message.delivery_to(&me)?.delivered_by).max();
+    let afterwards = Afterwards {
+        party: me.clone(),
+        surfaced: messages.iter().filter(|message| surfaced(message)).map(|message| message.id).collect(),
+        read: if input.read {
+            messages.iter().filter(|message| unread(message)).map(|message| message.id).collect()
+        } else {
+            Vec::new()
+        },
+        told: news.told,
+    };
+    let mut shapes: Vec<MessageShape> =
+        messages.iter().map(|message| MessageShape::of(message, &viewer, input.bodies)).collect();
+    if input.read {
+        shapes.iter_mut().for_each(|shape| shape.read_at = shape.read_at.or(Some(now)));
+    }
+    let outcome = Outcome {
+        messages: shapes,
+        contested: news.contested,
+        cursor: cursor.unwrap_or(input.after.unwrap_or(0)),
+        unread: facts.unread(&me, ctx.limits.unread)?,
+    };
+    Ok(Page { outcome, afterwards, changes_at: news.changes_at, is_news })
+}
+
+fn waiting(ctx: &Ctx<'_>, input: &Input, from: Option<&Party>, time: Span) -> Result<Done> {
+    let actor = actor::acting(ctx, &*ctx.store.read()?)?;
+    if let Some(agent) = actor.agent() {
+        ctx.store.presence().touch(&agent.name, ctx.now);
+    }
+    let for_whom = from.cloned().into_iter().collect();
+    let announcement = wait::announcement(ctx, "poll", actor.party(), for_whom, Vec::new());
+    let _guard =
+        if from.is_some() { wait::enter(ctx, &announcement)? } else { ctx.store.presence().enter(&announcement)? };
+    let found = wait::until(ctx, time, |now| {
+        let facts = ctx.store.read()?;
+        let page = page(ctx, &*facts, &actor, input, from, true, now)?;
+        Ok(if page.is_news { Look::Ready(page) } else { Look::NotYet { again_at: page.changes_at } })
+    })?;
+    let facts = ctx.store.read()?;
+    let page = match found {
+        Some(page) => page,
+        None => nothing(ctx, &*facts, &actor, input)?,
+    };
+    finish(ctx, &*facts, &actor, input, page)
+}
+
+/// The answer at the deadline: ok, and empty.
+fn nothing(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input) -> Result<Page> {
+    let me = actor.party();
+    let unread = facts.unread(&me, ctx.limits.unread)?;
+    let outcome = Outcome { messages: Vec::new(), contested: Vec::new(), cursor: input.after.unwrap_or(0), unread };
+    let afterwards = Afterwards { party: me, surfaced: Vec::new(), read: Vec::new(), told: Vec::new() };
+    Ok(Page { outcome, afterwards, changes_at: None, is_news: false })
+}
+
+fn finish(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input, page: Page) -> Result<Done> {
+    let mut signals = signals_for(ctx, facts, actor)?;
+    signals.extend(start::owed(ctx, facts, actor)?);
+    let mut next = Vec::new();
+    for message in page.outcome.messages.iter().filter(|message| message.ack_due.is_some()).take(3) {
+        next.push(format!("relay ack {}", message.id));
+    }
+    if page.outcome.messages.len() < page.outcome.unread && !input.all && !page.outcome.messages.is_empty() {
+        next.push(format!("relay poll --after {}", page.outcome.cursor));
+    }
+    if let Some(agent) = actor.agent() {
+        ctx.store.presence().touch(&agent.name, ctx.clock.now());
+    }
+    let mut done = Done::new("poll", Telling { outcome: page.outcome, signals, next }, Any::Poll);
+    done.afterwards = Some(page.afterwards).filter(|afterwards| !afterwards.is_empty());
+    Ok(done)
+}
+
+impl Afterwards {
+    pub fn is_empty(&self) -> bool {
+        self.surfaced.is_empty() && self.read.is_empty() && self.told.is_empty()
+    }
+
+    /// Commits what the answer showed, once it was written out. Losing the race for the gate only shows it again;
+    /// what was asked to be read waits its turn.
+    pub fn commit(&self, ctx: &Ctx<'_>) -> Result<()> {
+        let patience = if self.read.is_empty() { SURFACING_PATIENCE } else { ctx.limits.gate_wait };
+        let agent = self.party.to_string();
+        let begun = ctx.store.begin(Errand { verb: "poll", agent: &agent, wait: patience, durable: false });
+        let mut tx = match begun {
+            Err(refusal) if refusal.code == Code::StoreBusy && self.read.is_empty() => return Ok(()),
+            other => other?,
+        };
+        let now = ctx.clock.now();
+        let (party, key) = (&self.party, Some(ctx.key.text.as_str()));
+        let mut surfaced = Vec::new();
+        for id in &self.surfaced {
+            // Another poll of the same agent may have shown it meanwhile.
+            if tx
+                .message(*id)?
+                .and_then(|message| message.delivery_to(party).cloned())
+                .is_some_and(|delivery| delivery.surfaced_at.is_none())
+            {
+                surfaced.push(*id);
+            }
+        }
+        if !surfaced.is_empty() || !self.told.is_empty() {
+            tx.append(
+                now,
+                party,
+                key,
+                Happened::MailSurfaced { agent: party.clone(), messages: surfaced, contested: self.told.clone() },
+                Vec::new(),
+            )?;
+        }
+        let mut read = Vec::new();
+        for id in &self.read {
+            if tx
+                .message(*id)?
+                .and_then(|message| message.delivery_to(party).cloned())
+                .is_some_and(|delivery| delivery.read_at.is_none())
+            {
+                read.push(*id);
+            }
+        }
+        if !read.is_empty() {
+            tx.append(now, party, key, Happened::MailRead { agent: party.clone(), messages: read }, Vec::new())?;
+        }
+        tx.commit()
+    }
+}

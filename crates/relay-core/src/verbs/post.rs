@@ -1,0 +1,361 @@
+//! Posting one message into a project's store: the thread, the recipients, the event. `send` posts for its caller,
+//! relay posts its own notices.
+
+use serde::{Deserialize, Serialize};
+
+use super::link;
+use super::recipients::{self, LeftOut, Place, Roll};
+use super::writing::Writing;
+use crate::domain::contact::LinkState;
+use crate::domain::delivery::{Line, State};
+use crate::domain::event::{Happened, Number, Recipient};
+use crate::domain::limits::{DUPLICATE_WITHIN, HELD_MAX};
+use crate::domain::message::{Importance, Message};
+use crate::domain::name::{Address, Party, ThreadId};
+use crate::domain::routing::Verdict;
+use crate::domain::secret;
+use crate::domain::shell;
+use crate::domain::thread::Thread;
+use crate::domain::time::Span;
+use crate::domain::topic;
+use crate::domain::view::Viewer;
+use crate::error::Code;
+use crate::store::Result;
+use crate::wire::v1::{RecipientShape, SignalCode};
+
+/// A message before it has a number.
+#[derive(Debug, Clone)]
+pub(super) struct Draft<'a> {
+    pub wanted: Vec<(Address, Line)>,
+    pub thread: Option<ThreadId>,
+    pub reply_to: Option<Number>,
+    pub subject: Option<&'a str>,
+    pub body: &'a str,
+    pub importance: Importance,
+    pub ack_within: Option<Span>,
+    pub hold: bool,
+    /// Groups ask for contact where that is accepted at once.
+    pub recover: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Posted {
+    pub id: Number,
+    pub thread: String,
+    pub recipients: Vec<RecipientShape>,
+}
+
+/// Where a message goes.
+struct Position {
+    parent: Option<Message>,
+    thread: Option<Thread>,
+    /// The wished id, when the thread does not exist yet.
+    wished: Option<ThreadId>,
+}
+
+pub(super) fn post(writing: &mut Writing<'_>, draft: &Draft<'_>) -> Result<(Posted, Vec<LeftOut>)> {
+    let position = position(writing, draft)?;
+    let subject = subject(&position, draft)?;
+    let place = Place { thread: position.thread.as_ref().map(|thread| &thread.id), parent: position.parent.as_ref() };
+    let mut roll = recipients::call(writing, &draft.wanted, &place)?;
+    if draft.hold {
+        ask_for_contact(writing, &mut roll)?;
+    }
+    if let Some(refusal) = recipients::refusal(writing, &roll)? {
+        return Err(refusal);
+    }
+    leave_out(writing, draft, &mut roll)?;
+    if roll.found.is_empty() {
+        return Err(nobody(&roll));
+    }
+    signals(writing, draft, &position, &subject)?;
+    let posted = append(writing, draft, &position, &subject, &roll)?;
+    Ok((posted, roll.left_out))
+}
+
+fn position(writing: &Writing<'_>, draft: &Draft<'_>) -> Result<Position> {
+    if let Some(id) = draft.reply_to {
+        let parent = visible(writing, id)?;
+        if let Some(named) = &draft.thread
+            && !named.same_as(&parent.thread)
+        {
+            return Err(Code::ThreadMismatch
+                .refuse(format!(
+                    "#{id} stands in {}, not in {named}; a reply lives in its parent's thread",
+                    parent.thread
+                ))
+                .with("id", id)
+                .with("thread", parent.thread.as_str())
+                .with("named", named.as_str()));
+        }
+        let thread = writing.tx.thread(&parent.thread)?;
+        return Ok(Position { parent: Some(parent), thread, wished: None });
+    }
+    let thread = match &draft.thread {
+        Some(id) => writing.tx.thread(id)?,
+        None => None,
+    };
+    let wished = draft.thread.clone().filter(|_| thread.is_none());
+    Ok(Position { parent: None, thread, wished })
+}
+
+/// A message that the sender sees; what it does not see does not exist for it.
+pub(super) fn visible(writing: &Writing<'_>, id: Number) -> Result<Message> {
+    let viewer = match writing.actor.party() {
+        Party::Human | Party::Relay => Viewer::Human,
+        party => Viewer::Agent(party),
+    };
+    let found = writing.tx.message(id)?.filter(|message| viewer.sees(message));
+    found.ok_or_else(|| Code::MessageNotFound.refuse(format!("there is no message #{id} for you here")).with("id", id))
+}
+
+fn subject(position: &Position, draft: &Draft<'_>) -> Result<String> {
+    if let Some(subject) = draft.subject {
+        return Ok(subject.to_owned());
+    }
+    let inherited = position.thread.as_ref().and_then(|thread| thread.subject.clone());
+    match (&position.parent, inherited) {
+        (Some(parent), inherited) => {
+            let base = parent.subject.clone().or(inherited).unwrap_or_default();
+            Ok(if topic::is_reply(&base) { base } else { format!("Re: {base}") })
+        }
+        (None, Some(inherited)) => Ok(inherited),
+        (None, None) => Err(Code::InputInvalid.refuse("a message that opens a thread needs --subject")),
+    }
+}
+
+/// `--hold`: whoever needs to be asked is asked; whoever consents at once is reached at once.
+fn ask_for_contact(writing: &mut Writing<'_>, roll: &mut Roll) -> Result<()> {
+    for found in &mut roll.found {
+        if found.verdict == Verdict::Required {
+            let link = link::request(writing, &found.party, None, None)?;
+            found.verdict =
+                if link.state(writing.ctx.now) == LinkState::Accepted { Verdict::Deliver } else { Verdict::Pending };
+        }
+        if found.verdict == Verdict::Pending {
+            let waiting = writing.tx.held(&writing.actor.party(), &found.party)?.len();
+            if waiting >= HELD_MAX {
+                return Err(Code::InboxFull
+                    .refuse(format!("{waiting} messages wait for the consent of {} already", found.party))
+                    .with("name", found.party.to_string()));
+            }
+            found.verdict = Verdict::Deliver;
+            found.consents_when_asked = false;
+        } else {
+            found.consents_when_asked = true;
+        }
+    }
+    Ok(())
+}
+
+/// Takes out of the roll whoever a group cannot reach, and says why.
+fn leave_out(writing: &mut Writing<'_>, draft: &Draft<'_>, roll: &mut Roll) -> Result<()> {
+    let mut kept = Vec::new();
+    for mut found in std::mem::take(&mut roll.found) {
+        if found.in_group && found.verdict == Verdict::Required && found.consents_when_asked && draft.recover {
+            link::request(writing, &found.party, None, None)?;
+            found.verdict = Verdict::Deliver;
+        }
+        let reason = match found.verdict {
+            Verdict::Deliver if found.in_group && found.inbox_full => "inbox full",
+            Verdict::Deliver => {
+                kept.push(found);
+                continue;
+            }
+            Verdict::Barred(barrier) => barrier.as_str(),
+            Verdict::Pending => "asked for contact, not answered",
+            Verdict::Required => "not linked",
+        };
+        roll.left_out.push(LeftOut { name: found.party.to_string(), reason: reason.to_owned() });
+    }
+    roll.found = kept;
+    Ok(())
+}
+
+fn nobody(roll: &Roll) -> crate::error::Refusal {
+    let left_out = serde_json::to_value(&roll.left_out).unwrap_or_default();
+    Code::RecipientNotFound.refuse("the group has nobody whom this message can reach").with("left_out", left_out)
+}
+
+fn signals(writing: &mut Writing<'_>, draft: &Draft<'_>, position: &Position, subject: &str) -> Result<()> {
+    if let (Some(thread), Some(given)) = (&position.thread, draft.subject)
+        && let Some(topic) = &thread.subject
+        && topic::drifts(given, topic)
+    {
+        writing.signal(
+            SignalCode::TopicDrift,
+            format!(
+                "the subject shares no word with that of {}; a new topic belongs in a thread of its own",
+                thread.id
+            ),
+        );
+        writing.next.push(format!("relay send {} --thread NEW_THREAD --subject SUBJECT --body -", to_flags(draft)));
+    }
+    if position.parent.is_none() && draft.thread.is_none() {
+        off_thread(writing, draft)?;
+    }
+    let since = writing.ctx.now.minus(DUPLICATE_WITHIN);
+    for earlier in writing.tx.sent_since(&writing.actor.party(), since)? {
+        if earlier.body.as_deref() == Some(draft.body) && earlier.subject.as_deref() == Some(subject) {
+            writing.signal_about(
+                SignalCode::LikelyDuplicate,
+                earlier.id,
+                format!("you sent the same text as #{} within a minute", earlier.id),
+            );
+            break;
+        }
+    }
+    if let Some(kind) = secret::suspected(draft.body).or_else(|| secret::suspected(subject)) {
+        writing.signal(
+            SignalCode::SecretSuspected,
+            format!("the text seems to hold a credential ({kind}); everyone in the project can read it"),
+        );
+    }
+    Ok(())
+}
+
+/// A message outside every thread, from somebody who has one.
+fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>) -> Result<()> {
+    let Some(agent) = writing.actor.agent() else {
+        return Ok(());
+    };
+    let now = writing.ctx.now;
+    let prepared = agent.thread.clone();
+    let claimed = writing
+        .tx
+        .claims_of(&agent.name)?
+        .into_iter()
+        .filter(|claim| claim.is_live(now))
+        .find_map(|claim| claim.reason);
+    if let Some(home) = prepared.or(claimed) {
+        writing.signal(SignalCode::OffThread, format!("this opened a new thread; your work stands in {home}"));
+        writing.next.push(format!("relay send {} --thread {home} --body -", to_flags(draft)));
+    }
+    Ok(())
+}
+
+fn to_flags(draft: &Draft<'_>) -> String {
+    let to: Vec<String> =
+        draft.wanted.iter().filter(|(_, line)| *line == Line::To).map(|(address, _)| address.to_string()).collect();
+    shell::line(&["--to", &to.join(",")])
+}
+
+fn append(
+    writing: &mut Writing<'_>,
+    draft: &Draft<'_>,
+    position: &Position,
+    subject: &str,
+    roll: &Roll,
+) -> Result<Posted> {
+    let thread = match (&position.thread, &position.wished) {
+        (Some(thread), _) => thread.id.clone(),
+        (None, Some(wished)) => wished.clone(),
+        (None, None) => fresh_thread(writing)?,
+    };
+    let recipients: Vec<Recipient> = roll
+        .found
+        .iter()
+        .map(|found| Recipient {
+            party: found.party.clone(),
+            line: found.line,
+            held: draft.hold && !found.consents_when_asked,
+        })
+        .collect();
+    let texts = vec![writing.text("subject", subject), writing.text("body", draft.body)];
+    let what = Happened::MessageSent {
+        thread: thread.clone(),
+        from: writing.actor.party(),
+        recipients: recipients.clone(),
+        subject: texts[0].hash(),
+        body: texts[1].hash(),
+        importance: draft.importance,
+        ack_within_ms: draft.ack_within.map(Span::as_millis),
+        reply_to: draft.reply_to,
+        twin: None,
+    };
+    let id = writing.append(what, texts)?;
+    Ok(Posted { id, thread: thread.to_string(), recipients: recipients.iter().map(shape).collect() })
+}
+
+pub(super) fn shape(recipient: &Recipient) -> RecipientShape {
+    RecipientShape {
+        name: recipient.party.to_string(),
+        kind: recipient.line,
+        state: if recipient.held { State::Held } else { State::Stored },
+        read_at: None,
+        acked_at: None,
+    }
+}
+
+/// `t-N`, after the number that the message is about to get.
+fn fresh_thread(writing: &Writing<'_>) -> Result<ThreadId> {
+    let number = writing.tx.tip()?.number + 1;
+    let mut id = format!("t-{number}");
+    for attempt in 2.. {
+        let thread = ThreadId::parse(&id)?;
+        if writing.tx.thread(&thread)?.is_none() {
+            return Ok(thread);
+        }
+        id = format!("t-{number}-{attempt}");
+    }
+    Err(Code::Internal.refuse("no free thread id"))
+}
+
+/// Tells the actor of its held mail whose consent was refused, withdrawn or never came.
+pub(super) fn settle_held(writing: &mut Writing<'_>) -> Result<()> {
+    let me = writing.actor.party();
+    if matches!(me, Party::Relay) {
+        return Ok(());
+    }
+    for (message, recipient) in writing.tx.held_of(&me)? {
+        let state = writing.tx.link(&me, &recipient)?.map(|link| link.state(writing.ctx.now));
+        match state {
+            Some(LinkState::Requested | LinkState::Accepted) => {}
+            state => give_up(writing, message, &me, &recipient, state == Some(LinkState::Blocked))?,
+        }
+    }
+    Ok(())
+}
+
+/// Marks a held copy as never delivered and tells its sender.
+pub(super) fn give_up(
+    writing: &mut Writing<'_>,
+    message: Number,
+    sender: &Party,
+    recipient: &Party,
+    blocked: bool,
+) -> Result<()> {
+    writing.append(Happened::HeldLapsed { message, recipient: recipient.clone(), blocked }, Vec::new())?;
+    if matches!(sender, Party::Elsewhere(..)) {
+        // Its own project has a copy of the link and tells it there.
+        return Ok(());
+    }
+    let Some(held) = writing.tx.message(message)? else {
+        return Ok(());
+    };
+    let why = if blocked { "refused contact" } else { "never answered the request for contact" };
+    let body = format!("{recipient} {why}. Message #{message} was not delivered to {recipient}.");
+    // A notice about a blind copy is as blind as the copy.
+    let line = held
+        .delivery_to(recipient)
+        .map_or(Line::To, |delivery| if delivery.line == Line::Bcc { Line::Bcc } else { Line::To });
+    notice(writing, &held, (sender, line), &format!("Not delivered: #{message}"), &body)
+}
+
+/// A message from relay itself into the thread of another.
+fn notice(writing: &mut Writing<'_>, about: &Message, to: (&Party, Line), subject: &str, body: &str) -> Result<()> {
+    let texts = vec![writing.text("subject", subject), writing.text("body", body)];
+    let what = Happened::MessageSent {
+        thread: about.thread.clone(),
+        from: Party::Relay,
+        recipients: vec![Recipient { party: to.0.clone(), line: to.1, held: false }],
+        subject: texts[0].hash(),
+        body: texts[1].hash(),
+        importance: Importance::High,
+        ack_within_ms: None,
+        reply_to: Some(about.id),
+        twin: None,
+    };
+    writing.append_as(&Party::Relay, what, texts)?;
+    Ok(())
+}

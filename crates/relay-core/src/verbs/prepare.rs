@@ -1,0 +1,227 @@
+//! `prepare`: starts the agent where it is not registered yet, joins a thread and returns its digest (I3).
+
+use serde::{Deserialize, Serialize};
+
+use super::actor::{self, Actor};
+use super::reserve::{self, Wanted};
+use super::start;
+use super::writing::{Told, Who, Writing, write_as};
+use super::{Ctx, Done, Outcome as Any};
+use crate::domain::agent::{Agent, Standing};
+use crate::domain::event::Happened;
+use crate::domain::name::{AgentName, Party, ThreadId};
+use crate::domain::view::Viewer;
+use crate::error::Code;
+use crate::store::{Facts, Result};
+use crate::wire::v1::{AgentShape, ClaimShape, ConflictShape, GrantedShape, MessageShape, ThreadShape};
+
+/// Messages in a digest, unless the caller says otherwise.
+const DIGEST: usize = 10;
+/// Bytes of bodies in a digest: what is older than this is named without its body.
+const BODY_BUDGET: usize = 16 * 1024;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    pub thread: ThreadId,
+    #[serde(default)]
+    pub limit: Option<usize>,
+    #[serde(flatten)]
+    pub start: start::Input,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub agent: AgentShape,
+    pub thread: ThreadShape,
+    /// The thread did not exist before.
+    pub new: bool,
+    pub participants: Vec<String>,
+    /// The last messages, oldest first.
+    pub messages: Vec<MessageShape>,
+    pub acks_owed: Vec<OwedAck>,
+    pub reservations: Vec<ClaimShape>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<GrantedShape>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<ConflictShape>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwedAck {
+    pub message: u64,
+    pub by: String,
+    pub to: String,
+    pub overdue: bool,
+}
+
+/// What `prepare` decided.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Prepared {
+    name: AgentName,
+    thread: ThreadId,
+    new: bool,
+    reserved: Option<reserve::Outcome>,
+}
+
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    start::check(ctx, &input.start)?;
+    if let Some(limit) = input.limit
+        && !(1..=ctx.limits.page).contains(&limit)
+    {
+        return Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", ctx.limits.page)));
+    }
+    let wanted = reserve::wanted(ctx, &input.start.path)?;
+    let told = write_as(ctx, "prepare", Who::Newcomer(start::scope(ctx, &input.start)), input, |writing| {
+        story(writing, input, &wanted)
+    })?;
+    digest(ctx, input, told)
+}
+
+fn story(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted]) -> Result<Prepared> {
+    let registered = registered(writing, &input.start)?;
+    let reserved = match registered {
+        Some(agent) => {
+            writing.actor = Actor::Agent(Box::new(agent));
+            let claim = reserve::Input { reason: Some(input.thread.clone()), ..reserve::Input::default() };
+            if wanted.is_empty() { None } else { Some(reserve::story(writing, &claim, wanted, None)?) }
+        }
+        None => start::story(writing, &input.start, wanted, Some(input.thread.clone()))?.reserved,
+    };
+    let agent = writing.actor.must_be_agent("prepare threads")?.clone();
+    let thread = writing.tx.thread(&input.thread)?;
+    let new = thread.is_none();
+    let id = thread.map_or_else(|| input.thread.clone(), |thread| thread.id);
+    let party = Party::Agent(agent.name.clone());
+    let is_current = agent.thread.as_ref().is_some_and(|current| current.same_as(&id));
+    if !is_current || !writing.tx.is_member(&id, &party)? {
+        writing.append(Happened::ThreadPrepared { thread: id.clone(), agent: agent.name.clone() }, Vec::new())?;
+    }
+    Ok(Prepared { name: agent.name, thread: id, new, reserved })
+}
+
+/// The agent of this call, when it is registered and nothing about it is to be changed.
+fn registered(writing: &Writing<'_>, input: &start::Input) -> Result<Option<Agent>> {
+    let changes = input.program.is_some() || input.model.is_some() || input.task.is_some() || input.session.is_some();
+    let Some(name) = actor::meant(writing.ctx, &*writing.tx)? else {
+        return Ok(None);
+    };
+    match writing.tx.agent(&name)? {
+        Some(_) if changes || input.take_over => Ok(None),
+        Some(_) => Ok(actor::acting(writing.ctx, &*writing.tx)?.agent().cloned()),
+        None => Ok(None),
+    }
+}
+
+fn digest(ctx: &Ctx<'_>, input: &Input, told: Told<Prepared>) -> Result<Done> {
+    let prepared = told.outcome;
+    let facts = ctx.store.read()?;
+    let gone = || Code::Internal.refuse("what was just prepared is not there");
+    let agent = facts.agent(&prepared.name)?.ok_or_else(gone)?;
+    let viewer = Viewer::Agent(Party::Agent(agent.name.clone()));
+    let reserved = prepared.reserved.unwrap_or(reserve::Outcome {
+        granted: Vec::new(),
+        conflicts: Vec::new(),
+        conflicts_total: 0,
+    });
+    let view = thread_view(ctx, &*facts, &prepared.thread, &viewer, input.limit.unwrap_or(DIGEST))?.ok_or_else(gone)?;
+    let outcome = Outcome {
+        agent: AgentShape::of(&agent, Standing::Active, true, ctx.now),
+        thread: view.thread,
+        new: prepared.new,
+        participants: view.participants,
+        messages: view.messages,
+        acks_owed: view.acks_owed,
+        reservations: view.reservations,
+        granted: reserved.granted,
+        conflicts: reserved.conflicts,
+    };
+    let mut next = told.next;
+    if ctx.caller.named.is_none() && ctx.caller.variable.is_none() && ctx.caller.session.is_none() {
+        next.push(format!("export RELAY_AGENT={}", agent.name));
+    }
+    next.push(format!("relay reserve PATTERN --reason {}", prepared.thread));
+    Ok(Done::new("prepare", Told { outcome: Box::new(outcome), signals: told.signals, next }, Any::Prepare))
+}
+
+/// A thread as a viewer sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadView {
+    pub thread: ThreadShape,
+    pub participants: Vec<String>,
+    pub messages: Vec<MessageShape>,
+    pub acks_owed: Vec<OwedAck>,
+    pub reservations: Vec<ClaimShape>,
+}
+
+pub(super) fn thread_view(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    id: &ThreadId,
+    viewer: &Viewer,
+    limit: usize,
+) -> Result<Option<ThreadView>> {
+    let Some(thread) = facts.thread(id)? else {
+        return Ok(None);
+    };
+    let visible: Vec<_> = facts
+        .thread_messages(&thread.id, ctx.limits.page)?
+        .into_iter()
+        .filter(|message| viewer.sees(message))
+        .collect();
+    let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
+    // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
+    if thread.messages > 0 && visible.is_empty() && participants.is_empty() {
+        return Ok(None);
+    }
+    let subject_is_visible = match thread.first_message.map(|first| facts.message(first)).transpose()?.flatten() {
+        Some(first) => viewer.sees(&first),
+        None => true,
+    };
+    let mut acks_owed = Vec::new();
+    for message in &visible {
+        for delivery in message.deliveries.iter().filter(|delivery| viewer.sees_delivery(message, delivery)) {
+            let ack = delivery.ack(message.ack_within);
+            if ack.is_owed() {
+                acks_owed.push(OwedAck {
+                    message: message.id,
+                    by: delivery.recipient.to_string(),
+                    to: message.from.to_string(),
+                    overdue: ack.is_overdue(ctx.now),
+                });
+            }
+        }
+    }
+    let skip = visible.len().saturating_sub(limit);
+    let reservations =
+        facts.claims_for(&thread.id)?.iter().filter(|claim| claim.is_live(ctx.now)).map(ClaimShape::from).collect();
+    Ok(Some(ThreadView {
+        thread: ThreadShape {
+            id: thread.id.to_string(),
+            subject: thread.subject.filter(|_| subject_is_visible),
+            done: thread.done,
+            messages: thread.messages,
+            last_at: thread.last_at,
+        },
+        participants,
+        messages: within_budget(&visible[skip..], viewer),
+        acks_owed,
+        reservations,
+    }))
+}
+
+/// The newest bodies first, until the budget is spent.
+fn within_budget(messages: &[crate::domain::message::Message], viewer: &Viewer) -> Vec<MessageShape> {
+    let mut left = BODY_BUDGET;
+    let mut shapes: Vec<MessageShape> = messages
+        .iter()
+        .rev()
+        .map(|message| {
+            let size = message.body.as_ref().map_or(0, String::len);
+            let fits = size <= left;
+            left = if fits { left - size } else { 0 };
+            MessageShape::of(message, viewer, fits)
+        })
+        .collect();
+    shapes.reverse();
+    shapes
+}

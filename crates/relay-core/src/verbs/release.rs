@@ -1,0 +1,385 @@
+//! `release`: gives reservations back, narrows or renews them, or takes one over from a dead holder (I8).
+
+use serde::{Deserialize, Serialize};
+
+use super::actor;
+use super::post::{self, Draft};
+use super::reserve;
+use super::writing::{Writing, write};
+use super::{Ctx, Done, Outcome as Any};
+use crate::domain::agent::Agent;
+use crate::domain::delivery::Line;
+use crate::domain::event::{Happened, Number, Renewal};
+use crate::domain::message::Importance;
+use crate::domain::name::{Address, Party, ThreadId};
+use crate::domain::pattern::Pattern;
+use crate::domain::reservation::Reservation;
+use crate::domain::time::Span;
+use crate::error::{Code, Refusal};
+use crate::store::Result;
+use crate::wire::v1::{ClaimShape, GrantedShape};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Input {
+    pub patterns: Vec<String>,
+    pub id: Vec<Number>,
+    pub reason: Option<ThreadId>,
+    pub done: bool,
+    pub all: bool,
+    pub keep: Vec<String>,
+    pub renew: Option<Span>,
+    pub force: bool,
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub released: Vec<Released>,
+    /// What is still held, after `--keep` or `--renew`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<GrantedShape>,
+    /// What was taken over with `--force`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<ClaimShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_done: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Released {
+    pub id: Number,
+    pub pattern: String,
+}
+
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    check(input)?;
+    let patterns = canonical(ctx, &input.patterns)?;
+    let keep = canonical(ctx, &input.keep)?;
+    let told = write(ctx, "release", input, |writing| {
+        if input.force {
+            return take_over(writing, input, &patterns);
+        }
+        let agent = writing.actor.must_be_agent("hold reservations")?.clone();
+        let claims = selected(writing, &agent, input, &patterns)?;
+        match input.renew {
+            Some(ttl) => renew(writing, &agent, &claims, ttl),
+            None => give_back(writing, &agent, input, claims, &keep),
+        }
+    })?;
+    Ok(Done::new("release", told, Any::Release))
+}
+
+fn check(input: &Input) -> Result<()> {
+    let invalid = |why: &str| Err(Code::InputInvalid.refuse(why));
+    let names_something = !input.patterns.is_empty() || !input.id.is_empty() || input.reason.is_some();
+    if !names_something && !input.all && input.renew.is_none() {
+        return invalid("say what to release: a pattern, --id N, --reason THREAD or --all");
+    }
+    if input.done && input.reason.is_none() {
+        return invalid("--done closes the thread that --reason names");
+    }
+    if input.force != input.why.is_some() {
+        return invalid("--force and --why TEXT belong together: the holder is told why");
+    }
+    if input.force && (input.all || !input.keep.is_empty() || input.renew.is_some() || input.done) {
+        return invalid("--force takes claims named by pattern or --id, and nothing else");
+    }
+    if input.renew.is_some() && (!input.keep.is_empty() || input.done) {
+        return invalid("--renew keeps what is held; it does not go with --keep or --done");
+    }
+    if input.why.as_ref().is_some_and(|why| why.trim().is_empty() || why.len() > 2_000) {
+        return invalid("--why is a sentence of 1 to 2000 bytes");
+    }
+    input.renew.map_or(Ok(()), reserve::check_ttl)
+}
+
+fn canonical(ctx: &Ctx<'_>, texts: &[String]) -> Result<Vec<Pattern>> {
+    let roots = ctx.repository.roots();
+    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+    texts
+        .iter()
+        .map(|text| Pattern::parse(text, &roots).map_err(|fault| Refusal::from(fault).with("pattern", text.as_str())))
+        .collect()
+}
+
+/// The actor's live claims that the input names; a named one that is not held is an error.
+fn selected(writing: &Writing<'_>, agent: &Agent, input: &Input, patterns: &[Pattern]) -> Result<Vec<Reservation>> {
+    let now = writing.ctx.now;
+    let everything =
+        input.all || (input.renew.is_some() && patterns.is_empty() && input.id.is_empty() && input.reason.is_none());
+    let mut claims: Vec<Reservation> = Vec::new();
+    if everything || input.reason.is_some() {
+        let own = writing.tx.claims_of(&agent.name)?.into_iter().filter(|claim| claim.is_live(now));
+        let for_reason = |claim: &Reservation| match (&claim.reason, &input.reason) {
+            (Some(one), Some(other)) => one.same_as(other),
+            _ => false,
+        };
+        claims.extend(own.filter(|claim| everything || for_reason(claim)));
+    }
+    for pattern in patterns {
+        let held = writing.tx.claim_on(&agent.name, pattern.as_str())?.filter(|claim| claim.is_live(now));
+        add(&mut claims, held.ok_or_else(|| not_held(writing, agent, pattern.as_str(), None))?);
+    }
+    for id in &input.id {
+        let claim = writing.tx.claim(*id)?;
+        let held = claim.clone().filter(|claim| claim.is_live(now) && claim.holder.same_as(&agent.name));
+        add(&mut claims, held.ok_or_else(|| not_held(writing, agent, &format!("#{id}"), claim.as_ref()))?);
+    }
+    Ok(claims)
+}
+
+fn add(claims: &mut Vec<Reservation>, claim: Reservation) {
+    if !claims.iter().any(|known| known.id == claim.id) {
+        claims.push(claim);
+    }
+}
+
+/// Names who took a claim over, when that is why it is no longer held.
+fn not_held(writing: &Writing<'_>, agent: &Agent, what: &str, claim: Option<&Reservation>) -> Refusal {
+    let taken = match claim {
+        Some(claim) => writing.tx.taker(claim.id, &agent.name).ok().flatten().map(|taker| (claim.id, taker)),
+        None => taken_from(writing, agent, what),
+    };
+    let held = writing.tx.claims_of(&agent.name).unwrap_or_default();
+    let held: Vec<String> =
+        held.into_iter().filter(|claim| claim.is_live(writing.ctx.now)).map(|claim| claim.pattern).take(10).collect();
+    let message = match &taken {
+        Some((id, taker)) => format!("{taker} took {what} (#{id}) over from {}", agent.name),
+        None => format!("{} does not hold {what}", agent.name),
+    };
+    let mut refusal = Code::ReservationNotHeld.refuse(message).with("what", what).with("held", serde_json::json!(held));
+    if let Some((id, taker)) = taken {
+        refusal = refusal.with("taker", taker.as_str()).with("id", id);
+    }
+    refusal
+}
+
+/// A claim on this pattern that somebody took from the agent.
+fn taken_from(writing: &Writing<'_>, agent: &Agent, pattern: &str) -> Option<(Number, crate::domain::name::AgentName)> {
+    let claims = writing.tx.claims().ok()?;
+    claims
+        .into_iter()
+        .filter(|claim| claim.pattern == pattern && claim.generation > 0)
+        .find_map(|claim| writing.tx.taker(claim.id, &agent.name).ok().flatten().map(|taker| (claim.id, taker)))
+}
+
+fn give_back(
+    writing: &mut Writing<'_>,
+    agent: &Agent,
+    input: &Input,
+    claims: Vec<Reservation>,
+    keep: &[Pattern],
+) -> Result<Outcome> {
+    let kept_already = |claim: &Reservation| keep.iter().any(|pattern| pattern.as_str() == claim.pattern);
+    let (kept, released): (Vec<_>, Vec<_>) = claims.iter().cloned().partition(kept_already);
+    for pattern in keep {
+        inside(writing.ctx, pattern, &claims)?;
+    }
+    if !released.is_empty() {
+        let claims = released.iter().map(|claim| claim.id).collect();
+        writing.append(Happened::ReservationReleased { agent: agent.name.clone(), claims }, Vec::new())?;
+    }
+    let mut outcome = Outcome { released: released.iter().map(Released::from).collect(), ..Outcome::default() };
+    for pattern in keep {
+        let shape = match kept.iter().find(|claim| claim.pattern == pattern.as_str()) {
+            Some(claim) => granted(claim, claim.id),
+            None => narrow(writing, agent, pattern, &released)?,
+        };
+        outcome.kept.push(shape);
+    }
+    if let (true, Some(thread)) = (input.done, &input.reason) {
+        outcome.thread_done = Some(close(writing, thread)?);
+    }
+    Ok(outcome)
+}
+
+impl From<&Reservation> for Released {
+    fn from(claim: &Reservation) -> Self {
+        Released { id: claim.id, pattern: claim.pattern.clone() }
+    }
+}
+
+fn granted(claim: &Reservation, id: Number) -> GrantedShape {
+    GrantedShape {
+        id,
+        pattern: claim.pattern.clone(),
+        exclusive: claim.exclusive,
+        expires_at: claim.expires_at,
+        reason: claim.reason.as_ref().map(ToString::to_string),
+        renewed: false,
+    }
+}
+
+/// `--keep` narrows: what is kept lies inside one of the claims.
+fn inside(ctx: &Ctx<'_>, pattern: &Pattern, claims: &[Reservation]) -> Result<()> {
+    let compiled = pattern.compile(ctx.repository.case());
+    for claim in claims {
+        if Pattern::from_canonical(&claim.pattern)?.compile(ctx.repository.case()).covers(&compiled) {
+            return Ok(());
+        }
+    }
+    Err(Code::InputInvalid
+        .refuse(format!("--keep {} is not inside what you release; claim it with reserve", pattern.as_str()))
+        .with("pattern", pattern.as_str()))
+}
+
+/// The narrower claim inherits the time of the one it came from.
+fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, from: &[Reservation]) -> Result<GrantedShape> {
+    let case = writing.ctx.repository.case();
+    let now = writing.ctx.now;
+    let compiled = pattern.compile(case);
+    let mut parent = None;
+    for claim in from {
+        if Pattern::from_canonical(&claim.pattern)?.compile(case).covers(&compiled) {
+            parent = Some(claim.clone());
+            break;
+        }
+    }
+    let parent = parent.ok_or_else(|| Code::Internal.refuse("a kept claim lost the one it came from"))?;
+    let prefix = pattern.prefix(case);
+    let mut overlaps = Vec::new();
+    for other in writing.tx.claims_near(&prefix)? {
+        if other.is_live(now) && Pattern::from_canonical(&other.pattern)?.compile(case).overlap(&compiled).is_some() {
+            overlaps.push(other.id);
+        }
+    }
+    let what = Happened::ReservationGranted {
+        agent: agent.name.clone(),
+        pattern: pattern.as_str().to_owned(),
+        prefix,
+        exclusive: parent.exclusive,
+        reason: parent.reason.clone(),
+        ttl_ms: parent.ttl.as_millis(),
+        first_granted_at: parent.first_granted_at,
+        expires_at: parent.expires_at,
+        overlaps,
+        conflicts: Vec::new(),
+    };
+    let id = writing.append(what, Vec::new())?;
+    Ok(granted(&Reservation { pattern: pattern.as_str().to_owned(), ..parent }, id))
+}
+
+fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: Span) -> Result<Outcome> {
+    let expires_at = writing.ctx.now.plus(ttl);
+    let renewals: Vec<Renewal> = claims
+        .iter()
+        .map(|claim| Renewal {
+            id: claim.id,
+            ttl_ms: ttl.as_millis(),
+            expires_at,
+            exclusive: claim.exclusive,
+            reason: claim.reason.clone(),
+        })
+        .collect();
+    if !renewals.is_empty() {
+        writing.append(Happened::ReservationRenewed { agent: agent.name.clone(), claims: renewals }, Vec::new())?;
+    }
+    let kept =
+        claims.iter().map(|claim| GrantedShape { expires_at, renewed: true, ..granted(claim, claim.id) }).collect();
+    Ok(Outcome { kept, ..Outcome::default() })
+}
+
+/// Closes the thread and says so in it, to its members.
+fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
+    let Some(found) = writing.tx.thread(thread)? else {
+        return Err(Code::ThreadNotFound
+            .refuse(format!("there is no thread {thread}"))
+            .with("thread", thread.as_str()));
+    };
+    let me = writing.actor.party();
+    let others = writing.tx.members(&found.id)?.into_iter().filter(|member| *member != me).count();
+    if others > 0 {
+        let draft = Draft {
+            wanted: vec![(Address { name: super::recipients::THREAD_GROUP.to_owned(), project: None }, Line::To)],
+            thread: Some(found.id.clone()),
+            reply_to: None,
+            subject: if found.subject.is_some() { None } else { Some("Done") },
+            body: "Done: the claims for this thread are released and the thread is closed.",
+            importance: Importance::Normal,
+            ack_within: None,
+            hold: false,
+            recover: false,
+        };
+        match post::post(writing, &draft) {
+            Err(refusal) if refusal.code != Code::RecipientNotFound => return Err(refusal),
+            _ => {}
+        }
+    }
+    writing.append(Happened::ThreadClosed { thread: found.id.clone(), agent: me }, Vec::new())?;
+    Ok(found.id.to_string())
+}
+
+/// Takes claims whose holder is silent and has no live process; the human always may.
+fn take_over(writing: &mut Writing<'_>, input: &Input, patterns: &[Pattern]) -> Result<Outcome> {
+    let why = input.why.clone().unwrap_or_default();
+    let now = writing.ctx.now;
+    let mut targets: Vec<Reservation> = Vec::new();
+    for id in &input.id {
+        let claim = writing.tx.claim(*id)?.filter(|claim| claim.is_live(now));
+        add(
+            &mut targets,
+            claim.ok_or_else(|| {
+                Code::ReservationNotHeld.refuse(format!("#{id} is not a live claim")).with("what", format!("#{id}"))
+            })?,
+        );
+    }
+    let me = writing.actor.party();
+    for pattern in patterns {
+        let live: Vec<Reservation> = writing
+            .tx
+            .claims()?
+            .into_iter()
+            .filter(|claim| claim.is_live(now) && claim.pattern == pattern.as_str() && !me.is(&claim.holder))
+            .collect();
+        if live.is_empty() {
+            return Err(Code::ReservationNotHeld
+                .refuse(format!("nobody else holds {}", pattern.as_str()))
+                .with("what", pattern.as_str()));
+        }
+        live.into_iter().for_each(|claim| add(&mut targets, claim));
+    }
+    let mut outcome = Outcome::default();
+    for claim in targets {
+        take(writing, &claim, &why, &mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+fn take(writing: &mut Writing<'_>, claim: &Reservation, why: &str, outcome: &mut Outcome) -> Result<()> {
+    let me = writing.actor.party();
+    if me.is(&claim.holder) {
+        return Err(Code::InputInvalid.refuse(format!("#{} is your own; release it without --force", claim.id)));
+    }
+    let holder = writing.tx.agent(&claim.holder)?;
+    let is_alive = holder.is_some_and(|holder| actor::alive(writing.ctx, &holder));
+    if is_alive && me != Party::Human {
+        return Err(Code::HolderAlive
+            .refuse(format!("{} is alive and holds #{} {}", claim.holder, claim.id, claim.pattern))
+            .with("holder", claim.holder.as_str())
+            .with("id", claim.id)
+            .with("pattern", claim.pattern.as_str()));
+    }
+    let Some(taker) = writing.actor.agent().map(|agent| agent.name.clone()) else {
+        // The human works on no files: what the human takes is free.
+        writing.append(
+            Happened::ReservationReleased { agent: claim.holder.clone(), claims: vec![claim.id] },
+            Vec::new(),
+        )?;
+        outcome.released.push(Released::from(claim));
+        return Ok(());
+    };
+    let texts = vec![writing.text("why", why)];
+    let (generation, expires_at) = (claim.generation + 1, writing.ctx.now.plus(claim.ttl));
+    let what = Happened::ReservationTaken {
+        id: claim.id,
+        from: claim.holder.clone(),
+        by: taker.clone(),
+        generation,
+        expires_at,
+        why: texts[0].hash(),
+    };
+    writing.append(what, texts)?;
+    outcome.taken.push(ClaimShape { holder: taker.to_string(), generation, expires_at, ..ClaimShape::from(claim) });
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! `start`: opens the project, registers or resumes the agent, and returns the situation.
+
+use serde::{Deserialize, Serialize};
+
+use super::actor::{self, Actor};
+use super::contested;
+use super::poll::Afterwards;
+use super::reserve::{self, Wanted};
+use super::writing::{Told, Who, Writing, write_as};
+use super::{Ctx, Done, Outcome as Any, link};
+use crate::domain::agent::{Agent, Policy, Standing};
+use crate::domain::event::Happened;
+use crate::domain::moniker;
+use crate::domain::name::{AgentName, Party, ThreadId};
+use crate::domain::shell;
+use crate::domain::time::Timestamp;
+use crate::domain::view::Viewer;
+use crate::error::{Code, Refusal};
+use crate::store::{Facts, InboxQuery, Result};
+use crate::wire::v1::{
+    AgentShape, ClaimShape, ConflictShape, ContestedShape, GrantedShape, LinkShape, MessageShape, ProjectShape, Signal,
+    SignalCode,
+};
+
+/// How many newest messages and owed acks the situation spells out.
+const SPELT_OUT: usize = 5;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Input {
+    pub program: Option<String>,
+    pub model: Option<String>,
+    pub task: Option<String>,
+    pub session: Option<String>,
+    pub take_over: bool,
+    pub path: Vec<String>,
+    /// For `register` only: the agent whose subagent this is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub agent: AgentShape,
+    pub project: ProjectShape,
+    /// Registered just now, rather than resumed.
+    pub new: bool,
+    pub inbox: Inbox,
+    pub acks_owed: Vec<MessageShape>,
+    pub contacts_waiting: Vec<LinkShape>,
+    pub claims: Vec<ClaimShape>,
+    pub contested: Vec<ContestedShape>,
+    pub debt: Debt,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<GrantedShape>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<ConflictShape>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Inbox {
+    pub unread: usize,
+    /// Acks that this agent owes past their time.
+    pub overdue: usize,
+    pub newest: Vec<MessageShape>,
+}
+
+/// Coordination debt (I8), counted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Debt {
+    pub stale_claims: usize,
+    pub contested: usize,
+    pub acks_overdue: usize,
+}
+
+/// What `start` decided; the situation around it is read anew each time it is answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Started {
+    pub name: AgentName,
+    pub new: bool,
+    pub reserved: Option<reserve::Outcome>,
+}
+
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    check(ctx, input)?;
+    let wanted = reserve::wanted(ctx, &input.path)?;
+    let told = write_as(ctx, "start", Who::Newcomer(scope(ctx, input)), input, |writing| {
+        story(writing, input, &wanted, None)
+    })?;
+    situation(ctx, told)
+}
+
+pub(super) fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
+    if ctx.caller.human {
+        return Err(Code::AgentNameInvalid.refuse("`human` is reserved: the human is on the bus without start"));
+    }
+    for (flag, value, most) in [
+        ("--program", &input.program, 200),
+        ("--model", &input.model, 200),
+        ("--session", &input.session, 200),
+        ("--task", &input.task, 2_000),
+    ] {
+        let Some(value) = value else { continue };
+        if value.trim().is_empty() || value.len() > most || value.chars().any(|c| c.is_control() && flag != "--task") {
+            return Err(
+                Code::InputInvalid.refuse(format!("{flag} is 1 to {most} bytes of text without control characters"))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Under which name a starting agent's keys are kept: it may not have one yet.
+pub(super) fn scope(ctx: &Ctx<'_>, input: &Input) -> String {
+    let name = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(AgentName::key);
+    let session = input.session.as_ref().or(ctx.caller.session.as_ref());
+    format!("start {}", name.or_else(|| session.cloned()).unwrap_or_default())
+}
+
+/// Registers or resumes, and claims what was asked for. The writing goes on as the agent.
+pub(super) fn story(
+    writing: &mut Writing<'_>,
+    input: &Input,
+    wanted: &[Wanted],
+    reason: Option<ThreadId>,
+) -> Result<Started> {
+    let session = input.session.clone().or_else(|| writing.ctx.caller.session.clone());
+    let (name, new) = match wished(writing, session.as_deref())? {
+        Some(name) => match writing.tx.agent(&name)? {
+            Some(agent) => (resume(writing, agent, &name, input, session)?, false),
+            None => (register(writing, name, input, session)?, true),
+        },
+        None => {
+            let name = fresh_name(writing)?;
+            (register(writing, name, input, session)?, true)
+        }
+    };
+    let agent = writing
+        .tx
+        .agent(&name)?
+        .ok_or_else(|| Code::Internal.refuse("the agent that was just registered is not there"))?;
+    writing.actor = Actor::Agent(Box::new(agent));
+    // From here on the agent is seen, also by the rules of this transaction.
+    writing.ctx.store.presence().touch(&name, writing.ctx.now);
+    let claim = reserve::Input { reason, ..reserve::Input::default() };
+    let reserved = if wanted.is_empty() { None } else { Some(reserve::story(writing, &claim, wanted, None)?) };
+    Ok(Started { name, new, reserved })
+}
+
+/// The name that is wished for: `--agent`, or the session's agent, or `RELAY_AGENT`.
+fn wished(writing: &Writing<'_>, session: Option<&str>) -> Result<Option<AgentName>> {
+    let mut caller = writing.ctx.caller.clone();
+    caller.session = session.map(str::to_owned);
+    let ctx = Ctx { caller, ..writing.ctx.step(&writing.ctx.key.text) };
+    actor::meant(&ctx, &*writing.tx)
+}
+
+fn resume(
+    writing: &mut Writing<'_>,
+    agent: Agent,
+    wished: &AgentName,
+    input: &Input,
+    session: Option<String>,
+) -> Result<AgentName> {
+    let ctx = writing.ctx;
+    if agent.name != *wished {
+        return Err(taken(
+            &agent,
+            format!("`{wished}` differs from {} only in case, and names are unique without regard to case", agent.name),
+        ));
+    }
+    if agent.credential != ctx.caller.credential {
+        return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
+    }
+    let other_session = matches!((&agent.session, &session), (Some(bound), Some(session)) if bound != session);
+    if other_session && actor::alive(ctx, &agent) && !input.take_over {
+        return Err(
+            taken(&agent, format!("{} is bound to another session that is alive", agent.name)).with("take_over", true)
+        );
+    }
+    let state = actor::state(ctx, &agent);
+    if state == Standing::Suspended {
+        return Err(Code::AgentSuspended
+            .refuse(format!("{} is suspended", agent.name))
+            .with("name", agent.name.as_str()));
+    }
+    let revived = state == Standing::Retired;
+    let changed = |new: &Option<String>, old: &Option<String>| new.clone().filter(|new| Some(new) != old.as_ref());
+    let (program, model) = (changed(&input.program, &agent.program), changed(&input.model, &agent.model));
+    let (task, session) = (changed(&input.task, &agent.task), changed(&session, &agent.session));
+    if revived || program.is_some() || model.is_some() || task.is_some() || session.is_some() {
+        let texts: Vec<_> = task.map(|task| writing.text("task", &task)).into_iter().collect();
+        let task = texts.first().map(crate::domain::event::Text::hash);
+        let party = Party::Agent(agent.name.clone());
+        writing.append_as(
+            &party,
+            Happened::AgentResumed { agent: agent.name.clone(), program, model, task, session, revived },
+            texts,
+        )?;
+    }
+    Ok(agent.name)
+}
+
+fn taken(agent: &Agent, why: String) -> Refusal {
+    Code::AgentNameTaken.refuse(why).with("name", agent.name.as_str())
+}
+
+fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input, session: Option<String>) -> Result<AgentName> {
+    let parent = match &input.parent {
+        Some(parent) => Some(
+            writing
+                .tx
+                .agent(parent)?
+                .ok_or_else(|| {
+                    Code::AgentNotRegistered
+                        .refuse(format!("the parent {parent} is not registered"))
+                        .with("name", parent.as_str())
+                })?
+                .name,
+        ),
+        None => None,
+    };
+    let texts: Vec<_> = input.task.as_ref().map(|task| writing.text("task", task)).into_iter().collect();
+    let what = Happened::AgentRegistered {
+        agent: name.clone(),
+        credential: writing.ctx.caller.credential.clone(),
+        program: input.program.clone(),
+        model: input.model.clone(),
+        task: texts.first().map(crate::domain::event::Text::hash),
+        session,
+        parent,
+        policy: Policy::default(),
+    };
+    writing.append_as(&Party::Agent(name.clone()), what, texts)?;
+    Ok(name)
+}
+
+/// A memorable name that nobody has.
+fn fresh_name(writing: &Writing<'_>) -> Result<AgentName> {
+    for attempt in 0..1_000_u32 {
+        let bytes = writing.ctx.random.bytes();
+        let random =
+            u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]]);
+        let mut text = moniker::moniker(random);
+        if attempt > 100 {
+            text = format!("{text}{attempt}");
+        }
+        let name = AgentName::parse(&text)?;
+        if writing.tx.agent(&name)?.is_none() {
+            return Ok(name);
+        }
+    }
+    Err(Code::Internal.refuse("no free name was found"))
+}
+
+/// Reads the situation of the agent that was just started.
+fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
+    let started = told.outcome;
+    let facts = ctx.store.read()?;
+    let agent = facts.agent(&started.name)?.ok_or_else(|| Code::Internal.refuse("the started agent is not there"))?;
+    let actor = Actor::Agent(Box::new(agent.clone()));
+    let me = actor.party();
+    let news = contested::news(ctx, &*facts, &agent, ctx.now)?;
+    let viewer = Viewer::Agent(me.clone());
+    let mut signals = told.signals;
+    signals.extend(owed(ctx, &*facts, &actor)?);
+    let (claims, stale) = claims(ctx, &*facts, &agent)?;
+    signals.extend(stale.iter().cloned());
+    let owed_acks = facts.acks_owed(&me, SPELT_OUT)?;
+    let overdue =
+        facts.acks_owed(&me, ctx.limits.page)?.iter().filter(|message| is_overdue(message, &me, ctx.now)).count();
+    let reserved =
+        started.reserved.unwrap_or(reserve::Outcome { granted: Vec::new(), conflicts: Vec::new(), conflicts_total: 0 });
+    let outcome = Outcome {
+        agent: AgentShape::of(&agent, Standing::Active, true, ctx.now),
+        project: ProjectShape { key: ctx.project.to_string() },
+        new: started.new,
+        inbox: Inbox { unread: facts.unread(&me, ctx.limits.unread)?, overdue, newest: newest(ctx, &*facts, &me)? },
+        acks_owed: owed_acks.iter().map(|message| MessageShape::of(message, &viewer, false)).collect(),
+        contacts_waiting: link::pending_for(&*facts, &me, ctx.now)?
+            .iter()
+            .map(|link| LinkShape::of(link, ctx.now))
+            .collect(),
+        debt: Debt {
+            stale_claims: stale.len(),
+            contested: contested::pairs(&*facts, &agent, ctx.now)?.len(),
+            acks_overdue: overdue,
+        },
+        claims,
+        contested: news.contested,
+        granted: reserved.granted,
+        conflicts: reserved.conflicts,
+    };
+    let next = next(ctx, &outcome, told.next);
+    let mut done = Done::new("start", Told { outcome: Box::new(outcome), signals, next }, Any::Start);
+    done.afterwards = Some(Afterwards { party: me, surfaced: Vec::new(), read: Vec::new(), told: news.told })
+        .filter(|afterwards| !afterwards.is_empty());
+    Ok(done)
+}
+
+fn newest(ctx: &Ctx<'_>, facts: &dyn Facts, me: &Party) -> Result<Vec<MessageShape>> {
+    let query = InboxQuery {
+        recipient: me,
+        after: 0,
+        thread: None,
+        from: None,
+        urgent: false,
+        with_read: false,
+        never_surfaced: false,
+        limit: ctx.limits.page,
+        bodies: false,
+    };
+    let viewer = Viewer::Agent(me.clone());
+    let unread = facts.inbox(&query)?;
+    Ok(unread.iter().rev().take(SPELT_OUT).map(|message| MessageShape::of(message, &viewer, false)).collect())
+}
+
+fn claims(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent) -> Result<(Vec<ClaimShape>, Vec<Signal>)> {
+    let live: Vec<_> = facts.claims_of(&agent.name)?.into_iter().filter(|claim| claim.is_live(ctx.now)).collect();
+    let mut stale = Vec::new();
+    for claim in &live {
+        let done = claim
+            .reason
+            .as_ref()
+            .map(|reason| facts.thread(reason))
+            .transpose()?
+            .flatten()
+            .is_some_and(|thread| thread.done);
+        if done || claim.is_stale(ctx.now) {
+            let why = if done { "its thread is done" } else { "you hold it for more than 12 hours" };
+            stale.push(
+                Signal::new(SignalCode::StaleClaim, format!("#{} {}: {why}", claim.id, claim.pattern)).about(claim.id),
+            );
+        }
+    }
+    Ok((live.iter().take(ctx.limits.page).map(ClaimShape::from).collect(), stale))
+}
+
+fn next(ctx: &Ctx<'_>, outcome: &Outcome, mut next: Vec<String>) -> Vec<String> {
+    let name = &outcome.agent.name;
+    let known = ctx.caller.named.is_some() || ctx.caller.variable.is_some() || ctx.caller.session.is_some();
+    if !known {
+        next.push(format!("export RELAY_AGENT={name}"));
+    }
+    if outcome.inbox.unread > 0 {
+        next.push("relay poll --bodies".to_owned());
+    }
+    for message in outcome.acks_owed.iter().take(3) {
+        next.push(format!("relay ack {}", message.id));
+    }
+    for link in outcome.contacts_waiting.iter().take(3) {
+        next.push(shell::line(&["relay", "link", "--target", &link.from, "--accept"]));
+    }
+    if next.is_empty() {
+        next.push("relay prepare --thread THREAD".to_owned());
+    }
+    next
+}
+
+fn is_overdue(message: &crate::domain::message::Message, party: &Party, now: Timestamp) -> bool {
+    message.delivery_to(party).is_some_and(|delivery| delivery.ack(message.ack_within).is_overdue(now))
+}
+
+/// What is owed to this actor and by it, past its time.
+pub(super) fn owed(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor) -> Result<Vec<Signal>> {
+    let me = actor.party();
+    let mut signals = Vec::new();
+    for message in facts.acks_owed(&me, ctx.limits.page)? {
+        if is_overdue(&message, &me, ctx.now) {
+            signals.push(
+                Signal::new(SignalCode::AckOverdue, format!("you owe {} an ack for #{}", message.from, message.id))
+                    .about(message.id),
+            );
+        }
+    }
+    for message in facts.acks_awaited(&me, ctx.limits.page)? {
+        let late: Vec<String> = message
+            .deliveries
+            .iter()
+            .filter(|delivery| delivery.ack(message.ack_within).is_overdue(ctx.now))
+            .map(|delivery| delivery.recipient.to_string())
+            .collect();
+        if !late.is_empty() {
+            signals.push(
+                Signal::new(SignalCode::AckOverdue, format!("{} did not ack #{} in time", late.join(", "), message.id))
+                    .about(message.id),
+            );
+        }
+    }
+    for link in link::pending_for(facts, &me, ctx.now)? {
+        signals.push(Signal::new(SignalCode::ContactWaiting, format!("{} asks for contact", link.from)).about(link.id));
+    }
+    Ok(signals)
+}

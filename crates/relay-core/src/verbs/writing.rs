@@ -1,0 +1,233 @@
+//! The shape that every writing verb has: take the turn, know who acts, look whether the request was answered before,
+//! tell the story, renew what the actor's activity renews, remember the answer, commit.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::actor::{self, Actor};
+use super::{Ctx, crossing, post};
+use crate::domain::event::{Happened, Number, Renewal, Text, hex, text_hash};
+use crate::domain::name::Party;
+use crate::error::Code;
+use crate::store::{Errand, Remembered, Result, Tx};
+use crate::wire::v1::{Signal, SignalCode};
+
+/// A story under way.
+pub(super) struct Writing<'a> {
+    pub ctx: &'a Ctx<'a>,
+    pub tx: Box<dyn Tx + 'a>,
+    pub actor: Actor,
+    pub signals: Vec<Signal>,
+    pub next: Vec<String>,
+    wrote: bool,
+}
+
+/// What a story came to.
+#[derive(Debug)]
+pub(super) struct Told<T> {
+    pub outcome: T,
+    pub signals: Vec<Signal>,
+    pub next: Vec<String>,
+}
+
+/// Who may tell the story.
+pub(super) enum Who {
+    Registered,
+    /// `start` and its kin; the text is the scope of their keys.
+    Newcomer(String),
+    Guest(Party),
+}
+
+impl Writing<'_> {
+    /// Appends one event as the actor.
+    pub fn append(&mut self, what: Happened, texts: Vec<Text>) -> Result<Number> {
+        let actor = self.actor.party();
+        self.append_as(&actor, what, texts)
+    }
+
+    pub fn append_as(&mut self, actor: &Party, what: Happened, texts: Vec<Text>) -> Result<Number> {
+        self.wrote = true;
+        self.tx.append(self.ctx.now, actor, Some(&self.ctx.key.text), what, texts)
+    }
+
+    pub fn text(&self, field: &'static str, text: &str) -> Text {
+        Text { field, salt: self.ctx.random.bytes(), text: text.to_owned() }
+    }
+
+    pub fn signal(&mut self, code: SignalCode, text: impl Into<String>) {
+        self.signals.push(Signal::new(code, text));
+    }
+
+    pub fn signal_about(&mut self, code: SignalCode, about: Number, text: impl Into<String>) {
+        self.signals.push(Signal::new(code, text).about(about));
+    }
+}
+
+/// Runs a writing verb for somebody registered.
+pub(super) fn write<T, R>(
+    ctx: &Ctx<'_>,
+    verb: &'static str,
+    request: &R,
+    story: impl FnOnce(&mut Writing<'_>) -> Result<T>,
+) -> Result<Told<T>>
+where
+    T: Serialize + DeserializeOwned,
+    R: Serialize,
+{
+    write_as(ctx, verb, Who::Registered, request, story)
+}
+
+pub(super) fn write_as<T, R>(
+    ctx: &Ctx<'_>,
+    verb: &'static str,
+    who: Who,
+    request: &R,
+    story: impl FnOnce(&mut Writing<'_>) -> Result<T>,
+) -> Result<Told<T>>
+where
+    T: Serialize + DeserializeOwned,
+    R: Serialize,
+{
+    let mut writing = open(ctx, verb, who)?;
+    if let Some(told) = remembered(&writing, verb, request)? {
+        return Ok(told);
+    }
+    post::settle_held(&mut writing)?;
+    let outcome = story(&mut writing)?;
+    renew_by_activity(&mut writing)?;
+    finish(writing, verb, request, outcome)
+}
+
+/// Takes the turn. What an earlier command left between two projects is completed first, without holding the gate.
+pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing<'a>> {
+    let name = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(ToString::to_string).unwrap_or_default();
+    let errand = Errand { verb, agent: &name, wait: ctx.limits.gate_wait, durable: true };
+    let mut tx = ctx.store.begin(errand)?;
+    if crossing::any_abandoned(ctx, &*tx)? {
+        drop(tx);
+        crossing::settle(ctx);
+        tx = ctx.store.begin(errand)?;
+    }
+    let actor = match who {
+        Who::Registered => actor::acting(ctx, &*tx)?,
+        Who::Newcomer(scope) => Actor::Newcomer(scope),
+        Who::Guest(party) => Actor::Guest(party),
+    };
+    Ok(Writing { ctx, tx, actor, signals: Vec::new(), next: Vec::new(), wrote: false })
+}
+
+/// The first answer, when this key was used before.
+fn remembered<T: DeserializeOwned, R: Serialize>(
+    writing: &Writing<'_>,
+    verb: &str,
+    request: &R,
+) -> Result<Option<Told<T>>> {
+    let ctx = writing.ctx;
+    let Some(first) = writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)? else {
+        return Ok(None);
+    };
+    if first.verb != verb || first.request != digest(&first.salt, verb, request)? {
+        return Err(Code::IdempotencyReused
+            .refuse(format!("the key {:?} belongs to another request, a `{}`", ctx.key.text, first.verb))
+            .with("verb", first.verb));
+    }
+    let (outcome, signals, next) = serde_json::from_str(&first.answer).map_err(internal)?;
+    Ok(Some(Told { outcome, signals, next }))
+}
+
+fn finish<T: Serialize, R: Serialize>(
+    mut writing: Writing<'_>,
+    verb: &str,
+    request: &R,
+    outcome: T,
+) -> Result<Told<T>> {
+    let ctx = writing.ctx;
+    let scope = writing.actor.scope();
+    standing_signals(&mut writing)?;
+    let Writing { mut tx, actor, signals, next, wrote, .. } = writing;
+    if wrote || ctx.key.chosen {
+        let salt = ctx.random.bytes();
+        let answer = serde_json::to_string(&(&outcome, &signals, &next)).map_err(internal)?;
+        let remembered = Remembered { verb: verb.to_owned(), salt, request: digest(&salt, verb, request)?, answer };
+        tx.remember(&scope, &ctx.key.text, &remembered)?;
+        tx.commit()?;
+    }
+    if let Some(agent) = actor.agent() {
+        ctx.store.presence().touch(&agent.name, ctx.now);
+    }
+    Ok(Told { outcome, signals, next })
+}
+
+/// A request as it is compared: salted, so that nothing can be guessed from it.
+fn digest<R: Serialize>(salt: &[u8], verb: &str, request: &R) -> Result<String> {
+    let request = serde_json::to_string(request).map_err(internal)?;
+    Ok(text_hash(salt, &format!("{verb} {request}")).0)
+}
+
+/// A writing verb of the holder renews its claims in the second half of their time.
+fn renew_by_activity(writing: &mut Writing<'_>) -> Result<()> {
+    let Some(agent) = writing.actor.agent().map(|agent| agent.name.clone()) else {
+        return Ok(());
+    };
+    let now = writing.ctx.now;
+    let claims: Vec<Renewal> = writing
+        .tx
+        .claims_to_renew(&agent, now)?
+        .into_iter()
+        .filter(|claim| claim.is_live(now))
+        .filter_map(|claim| {
+            let expires_at = claim.renewal(now)?;
+            Some(Renewal {
+                id: claim.id,
+                ttl_ms: claim.ttl.as_millis(),
+                expires_at,
+                exclusive: claim.exclusive,
+                reason: claim.reason,
+            })
+        })
+        .collect();
+    if !claims.is_empty() {
+        writing.append(Happened::ReservationRenewed { agent, claims }, Vec::new())?;
+    }
+    Ok(())
+}
+
+/// What every answer to this actor says, whatever the verb.
+fn standing_signals(writing: &mut Writing<'_>) -> Result<()> {
+    let signals = signals_for(writing.ctx, &*writing.tx, &writing.actor)?;
+    writing.signals.extend(signals);
+    Ok(())
+}
+
+pub(super) fn signals_for(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts, actor: &Actor) -> Result<Vec<Signal>> {
+    let mut signals = Vec::new();
+    let tip = facts.tip()?;
+    if let Some(at) = tip.at
+        && !at.is_believable(ctx.now)
+    {
+        signals.push(
+            Signal::new(
+                SignalCode::ClockJumped,
+                format!("event #{} is dated {at}, ahead of this clock; times are not believed", tip.number),
+            )
+            .about(tip.number),
+        );
+    }
+    let me = actor.party();
+    for wait in ctx.store.presence().waits() {
+        if wait.verb == "reserve" && wait.for_whom.contains(&me) {
+            let text = format!("{} waits for you to release {}", wait.agent, wait.patterns.join(" "));
+            signals.push(Signal::new(SignalCode::SomeoneWaits, text));
+        }
+    }
+    Ok(signals)
+}
+
+pub(super) fn internal(fault: serde_json::Error) -> crate::error::Refusal {
+    Code::Internal.refuse(format!("an answer could not be written or read back: {fault}"))
+}
+
+/// A short random word for keys that nobody chose.
+pub fn random_key(bytes: [u8; 16]) -> String {
+    hex(&bytes)
+}

@@ -1,0 +1,3 @@
+//! The JSON that leaves relay. A change of shape is a new version beside the old one.
+
+pub mod v1;

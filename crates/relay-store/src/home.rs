@@ -1,0 +1,134 @@
+//! `$RELAY_HOME`: one folder per project, and the project that each belongs to.
+
+use std::cell::Cell;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use relay_core::domain::limits::Limits;
+use relay_core::domain::name::ProjectKey;
+use relay_core::error::Code;
+use relay_core::store::{Bus, Result, Store};
+use sha2::{Digest, Sha256};
+
+use crate::filesystem::{io_refusal, private_file, private_folder};
+use crate::sqlite::Sqlite;
+
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+    limits: Limits,
+    /// The time that stamps the first event of a new project.
+    now: Cell<i64>,
+}
+
+impl Home {
+    pub fn new(root: PathBuf, limits: Limits, now: i64) -> Self {
+        Home { root, limits, now: Cell::new(now) }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `<basename>-<8 hex of the key's SHA-256>`.
+    pub fn folder(&self, project: &ProjectKey) -> PathBuf {
+        let digest = relay_core::domain::event::hex(&Sha256::digest(project.as_str().as_bytes()));
+        let basename: String = project
+            .basename()
+            .chars()
+            .map(|c| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' })
+            .take(64)
+            .collect();
+        self.root.join(format!("{basename}-{}", &digest[..8]))
+    }
+
+    /// The store of a project, made if it is new.
+    pub fn open_or_create(&self, project: &ProjectKey) -> Result<Sqlite> {
+        private_folder(&self.root)?;
+        let folder = self.folder(project);
+        private_folder(&folder)?;
+        let store = Sqlite::open(&folder, project, self.limits.gate_wait, self.now.get())?;
+        name_project(&folder, project)?;
+        Ok(store)
+    }
+
+    /// The store of a project that somebody has started in.
+    pub fn open_existing(&self, project: &ProjectKey) -> Result<Option<Sqlite>> {
+        let folder = self.folder(project);
+        if !Sqlite::exists(&folder)? {
+            return Ok(None);
+        }
+        private_folder(&folder)?;
+        Sqlite::open(&folder, project, self.limits.gate_wait, self.now.get()).map(Some)
+    }
+
+    /// Every project on this bus and its folder, by key.
+    pub fn projects(&self) -> Result<Vec<(ProjectKey, PathBuf)>> {
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(fault) => return Err(io_refusal(&self.root, &fault)),
+        };
+        let mut projects: Vec<(ProjectKey, PathBuf)> = entries
+            .filter_map(std::result::Result::ok)
+            .filter_map(|entry| {
+                Some((ProjectKey::resolved(fs::read_to_string(entry.path().join("project")).ok()?), entry.path()))
+            })
+            .collect();
+        projects.sort();
+        Ok(projects)
+    }
+
+    /// Follows a repository that was moved: the history goes on under the new path.
+    pub fn move_project(&self, old: &ProjectKey, new: &ProjectKey) -> Result<()> {
+        let (from, to) = (self.folder(old), self.folder(new));
+        if !Sqlite::exists(&from)? {
+            return Err(Code::ProjectKeyInvalid
+                .refuse(format!("relay knows no project {old}"))
+                .with("path", old.as_str()));
+        }
+        if to.exists() {
+            return Err(Code::ProjectKeyInvalid
+                .refuse(format!("{new} has a history of its own already"))
+                .with("path", new.as_str()));
+        }
+        let store = Sqlite::open(&from, old, self.limits.gate_wait, self.now.get())?;
+        store.note_move(old, new, self.now.get())?;
+        drop(store);
+        write_name(&from, new)?;
+        fs::rename(&from, &to).map_err(|fault| io_refusal(&to, &fault))
+    }
+}
+
+/// The folder says which project it belongs to, for those who list projects.
+fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
+    if folder.join("project").exists() {
+        return Ok(());
+    }
+    write_name(folder, project)
+}
+
+fn write_name(folder: &Path, project: &ProjectKey) -> Result<()> {
+    let (path, fresh) = (folder.join("project"), folder.join(format!("project.{}", std::process::id())));
+    let written = private_file(&fresh)
+        .and_then(|mut file| file.write_all(project.as_str().as_bytes()))
+        .and_then(|()| fs::rename(&fresh, &path));
+    written.map_err(|fault| io_refusal(&path, &fault))
+}
+
+impl Bus for Home {
+    fn open(&self, project: &ProjectKey) -> Result<Option<Box<dyn Store>>> {
+        Ok(self.open_existing(project)?.map(|store| Box::new(store) as Box<dyn Store>))
+    }
+
+    fn find(&self, text: &str) -> Result<Vec<ProjectKey>> {
+        let known = self.projects()?.into_iter().map(|(key, _)| key);
+        if text.starts_with('/') {
+            let wanted = crate::repository::resolve(Path::new(text)).ok();
+            let wanted = wanted.as_ref().map_or(text, ProjectKey::as_str);
+            return Ok(known.filter(|key| key.as_str() == wanted).collect());
+        }
+        Ok(known.filter(|key| key.basename() == text).collect())
+    }
+}

@@ -1,0 +1,11 @@
+//! Where relay remembers: the embedded SQLite store, presence, and what is read from the repository around a project.
+
+pub mod filesystem;
+pub mod home;
+pub mod presence;
+pub mod random;
+pub mod repository;
+pub mod sqlite;
+
+pub use home::Home;
+pub use random::SystemRandom;

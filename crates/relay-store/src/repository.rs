@@ -1,0 +1,205 @@
+//! What relay reads from the repository around a project. It reads files and runs no git, so that nothing which a
+//! repository configures can run either: no hook, no fsmonitor, no filter.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use relay_core::domain::name::ProjectKey;
+use relay_core::domain::pattern::Case;
+use relay_core::error::{Code, Refusal};
+use relay_core::store::{Repository, Result};
+
+/// Above this many files breadth is not counted.
+const MOST_TRACKED: usize = 50_000;
+
+/// The git folder behind a working tree: its own part and the part that its worktrees share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct GitFolder {
+    common: PathBuf,
+    own: PathBuf,
+}
+
+/// The project that an absolute path names. A linked worktree's root means the main worktree.
+pub fn resolve(path: &Path) -> Result<ProjectKey> {
+    let invalid = |why: &str| {
+        Code::ProjectKeyInvalid
+            .refuse(format!("{:?} {why}", path.display().to_string()))
+            .with("path", path.to_string_lossy())
+    };
+    if path.as_os_str().is_empty() {
+        return Err(invalid("is empty; name an absolute path"));
+    }
+    if !path.is_absolute() {
+        return Err(invalid("is relative; name an absolute path"));
+    }
+    let cleaned = fs::canonicalize(path).map_err(|fault| invalid(&format!("cannot be found: {fault}")))?;
+    if !cleaned.is_dir() {
+        return Err(invalid("is not a folder"));
+    }
+    key(&main_root(&cleaned).unwrap_or(cleaned))
+}
+
+/// The project around a working directory.
+pub fn around(directory: &Path) -> Result<ProjectKey> {
+    let unresolved = || {
+        Code::ProjectUnresolved
+            .refuse(format!("no project is named, and {} is in no git repository", directory.display()))
+    };
+    let cleaned = fs::canonicalize(directory).map_err(|_| unresolved())?;
+    for folder in cleaned.ancestors() {
+        if let Some(root) = main_root(folder) {
+            return key(&root);
+        }
+        if folder.join(".git").exists() || is_bare(folder) {
+            return key(folder);
+        }
+    }
+    Err(unresolved())
+}
+
+fn key(path: &Path) -> Result<ProjectKey> {
+    let text = path.to_str().ok_or_else(|| -> Refusal {
+        Code::ProjectKeyInvalid
+            .refuse(format!("{} is not valid UTF-8, and a project key is text", path.display()))
+            .with("path", path.to_string_lossy())
+    })?;
+    Ok(ProjectKey::resolved(text))
+}
+
+/// The root of the main worktree, when `folder` is the root of a linked one.
+fn main_root(folder: &Path) -> Option<PathBuf> {
+    let git = git_folder(folder)?;
+    if git.common == git.own {
+        return None;
+    }
+    let is_dot_git = git.common.file_name().is_some_and(|name| name == ".git");
+    // A bare repository has no main worktree: its own path stands for it.
+    if is_dot_git && !flag(&git.common, "bare") { git.common.parent().map(Path::to_owned) } else { Some(git.common) }
+}
+
+/// What `.git` in this folder leads to.
+fn git_folder(folder: &Path) -> Option<GitFolder> {
+    let dot_git = folder.join(".git");
+    let metadata = fs::metadata(&dot_git).ok()?;
+    let own = if metadata.is_dir() {
+        dot_git
+    } else {
+        follow(folder, fs::read_to_string(&dot_git).ok()?.strip_prefix("gitdir:")?)
+    };
+    let own = fs::canonicalize(own).ok()?;
+    let common = match fs::read_to_string(own.join("commondir")) {
+        Ok(text) => fs::canonicalize(follow(&own, &text)).ok()?,
+        Err(_) => own.clone(),
+    };
+    Some(GitFolder { common, own })
+}
+
+fn follow(base: &Path, text: &str) -> PathBuf {
+    base.join(text.trim_end_matches(['\n', '\r']).trim_start())
+}
+
+fn is_bare(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
+}
+
+/// A boolean of the `[core]` section in a repository's own configuration; includes are not followed.
+fn flag(git: &Path, name: &str) -> bool {
+    let file = gix_config::File::from_path_no_includes(git.join("config"), gix_config::Source::Local);
+    file.ok().and_then(|file| file.boolean(&format!("core.{name}")).ok().flatten()).unwrap_or(false)
+}
+
+/// The repository of one project, read at most once per command.
+#[derive(Debug)]
+pub struct Files {
+    root: PathBuf,
+    git: OnceCell<Option<PathBuf>>,
+    case: OnceCell<Case>,
+    tracked: OnceCell<Option<Rc<[String]>>>,
+}
+
+impl Files {
+    pub fn new(project: &ProjectKey) -> Self {
+        Files {
+            root: PathBuf::from(project.as_str()),
+            git: OnceCell::new(),
+            case: OnceCell::new(),
+            tracked: OnceCell::new(),
+        }
+    }
+
+    /// The shared git folder: of this root, or of the repository that the root is a folder of.
+    fn git(&self) -> Option<&Path> {
+        let find = || {
+            let of = |folder: &Path| {
+                git_folder(folder).map(|git| git.common).or_else(|| is_bare(folder).then(|| folder.to_owned()))
+            };
+            self.root.ancestors().find_map(of)
+        };
+        self.git.get_or_init(find).as_deref()
+    }
+
+    fn worktrees(&self) -> Vec<String> {
+        let Some(git) = self.git() else { return Vec::new() };
+        let entries = fs::read_dir(git.join("worktrees")).into_iter().flatten().filter_map(std::result::Result::ok);
+        entries
+            .filter_map(|entry| {
+                let dot_git = fs::read_to_string(entry.path().join("gitdir")).ok()?;
+                let root = fs::canonicalize(follow(&entry.path(), &dot_git)).ok()?;
+                Some(root.parent()?.to_str()?.to_owned())
+            })
+            .collect()
+    }
+
+    fn read_index(&self) -> Option<Rc<[String]>> {
+        let git = self.git()?;
+        let work_tree =
+            if git.file_name().is_some_and(|name| name == ".git") { git.parent()? } else { self.root.as_path() };
+        let inside = self.root.strip_prefix(work_tree).ok()?;
+        let folder: Vec<&str> = inside
+            .components()
+            .filter_map(|part| if let Component::Normal(part) = part { part.to_str() } else { None })
+            .collect();
+        let prefix = if folder.is_empty() { String::new() } else { format!("{}/", folder.join("/")) };
+        let index = gix_index::File::at(
+            git.join("index"),
+            gix_index::hash::Kind::Sha1,
+            true,
+            gix_index::decode::Options::default(),
+        )
+        .ok()?;
+        if index.entries().len() > MOST_TRACKED {
+            return None;
+        }
+        let path = |entry: &gix_index::Entry| {
+            std::str::from_utf8(entry.path(&index)).ok().and_then(|path| path.strip_prefix(&prefix)).map(str::to_owned)
+        };
+        let mut paths: Vec<String> = index.entries().iter().filter_map(path).collect();
+        paths.sort();
+        paths.dedup();
+        Some(paths.into())
+    }
+}
+
+impl Repository for Files {
+    fn roots(&self) -> Vec<String> {
+        let mut roots = vec![self.root.to_string_lossy().into_owned()];
+        // A folder inside a repository is its own project: the other worktrees are not its roots.
+        if git_folder(&self.root).is_some() || is_bare(&self.root) {
+            roots.extend(self.worktrees().into_iter().filter(|root| *root != roots[0]).collect::<Vec<_>>());
+        }
+        roots
+    }
+
+    fn case(&self) -> Case {
+        *self.case.get_or_init(|| match self.git() {
+            Some(git) if flag(git, "ignorecase") => Case::Insensitive,
+            _ => Case::Sensitive,
+        })
+    }
+
+    fn tracked(&self) -> Option<Rc<[String]>> {
+        self.tracked.get_or_init(|| self.read_index()).clone()
+    }
+}

@@ -1,0 +1,346 @@
+//! Reading: the contract's questions as SQL. Every one is answered from an index.
+
+use relay_core::domain::agent::Agent;
+use relay_core::domain::contact::Link;
+use relay_core::domain::event::{Event, Number, Told, Twin, hex};
+use relay_core::domain::message::Message;
+use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
+use relay_core::domain::reservation::Reservation;
+use relay_core::domain::thread::Thread;
+use relay_core::domain::time::Timestamp;
+use relay_core::store::{Crossing, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Params, Row, params, params_from_iter};
+
+use super::rows::{self, AGENT, CLAIM, CLAIM_COLUMNS, DELIVERIES, LINK, MESSAGE, THREAD};
+use super::view::View;
+
+impl View<'_> {
+    pub(super) fn all<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let collect = || -> rusqlite::Result<Vec<T>> {
+            self.connection.prepare_cached(sql)?.query_map(values, |row| read(row))?.collect()
+        };
+        collect().map_err(|fault| self.refuse(&fault))
+    }
+
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        let get = || -> rusqlite::Result<Option<T>> {
+            self.connection.prepare_cached(sql)?.query_row(values, |row| read(row)).optional()
+        };
+        get().map_err(|fault| self.refuse(&fault))
+    }
+
+    fn text(&self, number: Number, field: &str) -> Result<Option<String>> {
+        self.one("SELECT text FROM texts WHERE event = ?1 AND field = ?2", params![number, field], |row| row.get(0))
+    }
+
+    /// An envelope with its deliveries and, where wanted, its body.
+    fn complete(&self, mut message: Message, body: bool) -> Result<Message> {
+        message.deliveries = self.all(DELIVERIES, [message.id], rows::delivery)?;
+        if body {
+            message.body = self.text(message.id, "body")?;
+        }
+        Ok(message)
+    }
+
+    fn messages(&self, tail: &str, values: impl Params, bodies: bool) -> Result<Vec<Message>> {
+        let envelopes = self.all(&format!("{MESSAGE} {tail}"), values, rows::message)?;
+        envelopes.into_iter().map(|message| self.complete(message, bodies)).collect()
+    }
+
+    fn claims_where(&self, condition: &str, values: impl Params) -> Result<Vec<Reservation>> {
+        self.all(
+            &format!("SELECT {CLAIM} FROM reservations r WHERE r.ended = 0 AND {condition} ORDER BY r.id"),
+            values,
+            rows::claim,
+        )
+    }
+}
+
+impl Facts for View<'_> {
+    fn tip(&self) -> Result<Tip> {
+        let tip = self.one("SELECT number, at, hash FROM events ORDER BY number DESC LIMIT 1", [], |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+        })?;
+        let project = self.project.to_owned();
+        Ok(match tip {
+            Some((number, at, hash)) => Tip { project, number, at: Some(Timestamp::from_millis(at)), hash: hex(&hash) },
+            None => Tip { project, number: 0, at: None, hash: String::new() },
+        })
+    }
+
+    fn agent(&self, name: &AgentName) -> Result<Option<Agent>> {
+        self.one(&format!("{AGENT} WHERE a.name = ?1"), [name.as_str()], rows::agent)
+    }
+
+    fn agent_of_session(&self, session: &str) -> Result<Option<Agent>> {
+        self.one(
+            &format!("{AGENT} WHERE a.name = (SELECT agent FROM sessions WHERE session = ?1)"),
+            [session],
+            rows::agent,
+        )
+    }
+
+    fn agents(&self) -> Result<Vec<Agent>> {
+        self.all(&format!("{AGENT} ORDER BY a.number"), [], rows::agent)
+    }
+
+    fn thread(&self, id: &ThreadId) -> Result<Option<Thread>> {
+        self.one(&format!("{THREAD} WHERE h.id = ?1"), [id.as_str()], rows::thread)
+    }
+
+    fn threads(&self, limit: usize) -> Result<Vec<Thread>> {
+        self.all(&format!("{THREAD} ORDER BY h.last_number DESC LIMIT ?1"), params![limit], rows::thread)
+    }
+
+    fn open_threads(&self) -> Result<usize> {
+        Ok(self.one("SELECT count(*) FROM threads WHERE done = 0", [], |row| row.get(0))?.unwrap_or(0))
+    }
+
+    fn members(&self, thread: &ThreadId) -> Result<Vec<Party>> {
+        self.all("SELECT party FROM members WHERE thread = ?1", [thread.as_str()], |row| rows::party(row, 0))
+    }
+
+    fn is_member(&self, thread: &ThreadId, party: &Party) -> Result<bool> {
+        let found = self.one(
+            "SELECT 1 FROM members WHERE thread = ?1 AND party = ?2",
+            params![thread.as_str(), party.to_string()],
+            |_| Ok(()),
+        )?;
+        Ok(found.is_some())
+    }
+
+    fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>> {
+        let mut last = self.messages(
+            "WHERE m.thread = ?1 ORDER BY m.number DESC LIMIT ?2",
+            params![thread.as_str(), limit],
+            true,
+        )?;
+        last.reverse();
+        Ok(last)
+    }
+
+    fn message(&self, id: Number) -> Result<Option<Message>> {
+        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+        Ok(self.messages("WHERE m.number = ?1", [id], true)?.pop())
+    }
+
+    fn message_of_twin(&self, twin: &Twin) -> Result<Option<Message>> {
+        let tail = "WHERE m.twin_project = ?1 AND m.twin_number = ?2";
+        Ok(self.messages(tail, params![twin.project.as_str(), twin.number], true)?.pop())
+    }
+
+    fn inbox(&self, query: &InboxQuery<'_>) -> Result<Vec<Message>> {
+        let numbers = self.inbox_numbers(query)?;
+        let mut messages = Vec::new();
+        for number in numbers {
+            for envelope in self.all(&format!("{MESSAGE} WHERE m.number = ?1"), [number], rows::message)? {
+                messages.push(self.complete(envelope, query.bodies)?);
+            }
+        }
+        Ok(messages)
+    }
+
+    fn unread(&self, recipient: &Party, most: usize) -> Result<usize> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE recipient = ?1 AND delivered_by IS NOT NULL AND read_at IS NULL LIMIT ?2)";
+        Ok(self.one(sql, params![recipient.to_string(), most], |row| row.get(0))?.unwrap_or(0))
+    }
+
+    fn outbox(&self, sender: &Party, limit: usize) -> Result<Vec<Message>> {
+        self.messages("WHERE m.sender = ?1 ORDER BY m.number DESC LIMIT ?2", params![sender.to_string(), limit], false)
+    }
+
+    fn acks_owed(&self, party: &Party, limit: usize) -> Result<Vec<Message>> {
+        let tail = "WHERE m.number IN (SELECT message FROM deliveries WHERE recipient = ?1 AND ack_due IS NOT NULL AND acked_at IS NULL
+            ORDER BY message LIMIT ?2) ORDER BY m.number";
+        self.messages(tail, params![party.to_string(), limit], false)
+    }
+
+    fn acks_awaited(&self, sender: &Party, limit: usize) -> Result<Vec<Message>> {
+        let tail = "WHERE m.number IN (SELECT message FROM deliveries WHERE sender = ?1 AND ack_due IS NOT NULL AND acked_at IS NULL
+            ORDER BY message LIMIT ?2) ORDER BY m.number";
+        self.messages(tail, params![sender.to_string(), limit], false)
+    }
+
+    fn sent_since(&self, sender: &Party, since: Timestamp) -> Result<Vec<Message>> {
+        // The newest of the sender, looked at one by one: a handful, however long its history.
+        let numbers: Vec<(Number, i64)> = self.all(
+            "SELECT number, sent_at FROM messages WHERE sender = ?1 ORDER BY number DESC LIMIT 20",
+            [sender.to_string()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let recent = numbers.into_iter().take_while(|(_, at)| *at >= since.millis());
+        recent.filter_map(|(number, _)| self.message(number).transpose()).collect()
+    }
+
+    fn wrote_since(&self, sender: &Party, recipient: &Party, since: Timestamp) -> Result<bool> {
+        let sql = "SELECT m.sent_at FROM deliveries d JOIN messages m ON m.number = d.message
+            WHERE d.sender = ?1 AND d.recipient = ?2 AND d.delivered_by IS NOT NULL ORDER BY d.message DESC LIMIT 1";
+        let last: Option<i64> = self.one(sql, params![sender.to_string(), recipient.to_string()], |row| row.get(0))?;
+        Ok(last.is_some_and(|at| at >= since.millis()))
+    }
+
+    fn held(&self, sender: &Party, recipient: &Party) -> Result<Vec<Number>> {
+        let sql = "SELECT message FROM deliveries WHERE sender = ?1 AND recipient = ?2 AND delivered_by IS NULL AND lapsed = 0 ORDER BY message";
+        self.all(sql, params![sender.to_string(), recipient.to_string()], |row| row.get(0))
+    }
+
+    fn held_of(&self, sender: &Party) -> Result<Vec<(Number, Party)>> {
+        let sql = "SELECT message, recipient FROM deliveries WHERE sender = ?1 AND delivered_by IS NULL AND lapsed = 0 ORDER BY message";
+        self.all(sql, [sender.to_string()], |row| Ok((row.get(0)?, rows::party(row, 1)?)))
+    }
+
+    fn search(&self, words: &str, limit: usize) -> Result<Vec<Number>> {
+        // Each word is quoted: what people type is text to find, not a query language.
+        let quoted: Vec<String> =
+            words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+        self.all(
+            "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
+            params![quoted.join(" "), limit],
+            |row| row.get(0),
+        )
+    }
+
+    fn claims(&self) -> Result<Vec<Reservation>> {
+        self.claims_where("1", [])
+    }
+
+    fn claims_of(&self, holder: &AgentName) -> Result<Vec<Reservation>> {
+        self.claims_where("r.holder = ?1", [holder.as_str()])
+    }
+
+    fn claim_on(&self, holder: &AgentName, pattern: &str) -> Result<Option<Reservation>> {
+        Ok(self.claims_where("r.holder = ?1 AND r.pattern = ?2", params![holder.as_str(), pattern])?.pop())
+    }
+
+    fn count_claims(&self, holder: &AgentName, now: Timestamp) -> Result<usize> {
+        let sql = "SELECT count(*) FROM reservations WHERE ended = 0 AND holder = ?1 AND expires_at > ?2";
+        Ok(self.one(sql, params![holder.as_str(), now.millis()], |row| row.get(0))?.unwrap_or(0))
+    }
+
+    fn claims_to_renew(&self, holder: &AgentName, now: Timestamp) -> Result<Vec<Reservation>> {
+        self.claims_where("r.holder = ?1 AND r.renew_at < ?2", params![holder.as_str(), now.millis()])
+    }
+
+    fn claims_for(&self, reason: &ThreadId) -> Result<Vec<Reservation>> {
+        self.claims_where("r.reason IS NOT NULL AND r.reason = ?1", [reason.as_str()])
+    }
+
+    fn claim(&self, id: Number) -> Result<Option<Reservation>> {
+        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+        self.one(&format!("SELECT {CLAIM} FROM reservations r WHERE r.id = ?1"), [id], rows::claim)
+    }
+
+    fn claims_near(&self, prefix: &str) -> Result<Vec<Reservation>> {
+        if prefix.is_empty() {
+            return self.claims();
+        }
+        let mut ancestors = vec![Value::from(String::new()), Value::from(prefix.to_owned())];
+        ancestors.extend(prefix.match_indices('/').map(|(end, _)| Value::from(prefix[..end].to_owned())));
+        let marks = vec!["?"; ancestors.len()].join(", ");
+        // `0` follows `/`: everything under the prefix sorts between the two.
+        ancestors.extend([Value::from(format!("{prefix}/")), Value::from(format!("{prefix}0"))]);
+        self.claims_where(
+            &format!("(r.prefix IN ({marks}) OR (r.prefix >= ? AND r.prefix < ?))"),
+            params_from_iter(ancestors),
+        )
+    }
+
+    fn pairs(&self, holder: &AgentName) -> Result<Vec<Pair>> {
+        let theirs = CLAIM.replace("r.", "o.");
+        let sql = format!(
+            "SELECT {CLAIM}, {theirs} FROM overlaps p CROSS JOIN reservations r ON r.id = p.one JOIN reservations o ON o.id = p.other
+             WHERE r.holder = ?1 ORDER BY p.one, p.other"
+        );
+        self.all(&sql, [holder.as_str()], |row| Ok((rows::claim(row)?, rows::claim_at(row, CLAIM_COLUMNS)?)))
+    }
+
+    fn told(&self, agent: &AgentName) -> Result<Vec<Told>> {
+        self.all("SELECT mine, theirs, mark FROM told WHERE agent = ?1", [agent.as_str()], |row| {
+            Ok(Told { mine: row.get(0)?, theirs: row.get(1)?, mark: row.get(2)? })
+        })
+    }
+
+    fn taker(&self, id: Number, holder: &AgentName) -> Result<Option<AgentName>> {
+        let sql = "SELECT by_agent FROM takeovers WHERE reservation = ?1 AND from_agent = ?2 ORDER BY generation DESC LIMIT 1";
+        self.one(sql, params![id, holder.as_str()], |row| rows::name(row, 0))
+    }
+
+    fn link(&self, one: &Party, other: &Party) -> Result<Option<Link>> {
+        let sql = format!(
+            "{LINK} WHERE (l.asker = ?1 AND l.asked = ?2) OR (l.asker = ?2 AND l.asked = ?1) ORDER BY l.id DESC LIMIT 1"
+        );
+        self.one(&sql, params![one.to_string(), other.to_string()], rows::link)
+    }
+
+    fn links_of(&self, party: &Party) -> Result<Vec<Link>> {
+        // Only the newest between two parties counts; the older ones are history.
+        let sql = format!(
+            "{LINK} WHERE (l.asker = ?1 OR l.asked = ?1) AND NOT EXISTS (SELECT 1 FROM links n WHERE n.id > l.id AND
+             ((n.asker = l.asker AND n.asked = l.asked) OR (n.asker = l.asked AND n.asked = l.asker))) ORDER BY l.id"
+        );
+        self.all(&sql, [party.to_string()], rows::link)
+    }
+
+    fn events(&self, after: Number, limit: usize) -> Result<Vec<Event>> {
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        self.all(
+            "SELECT number, payload, hash FROM events WHERE number > ?1 ORDER BY number LIMIT ?2",
+            params![after, limit],
+            rows::event,
+        )
+    }
+
+    fn texts(&self, number: Number) -> Result<Vec<(String, String)>> {
+        self.all("SELECT field, text FROM texts WHERE event = ?1 ORDER BY field", [number], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+    }
+
+    fn remembered(&self, actor: &str, key: &str) -> Result<Option<Remembered>> {
+        self.one("SELECT verb, salt, request, answer FROM answers WHERE actor = ?1 AND key = ?2", [actor, key], |row| {
+            Ok(Remembered { verb: row.get(0)?, salt: row.get(1)?, request: row.get(2)?, answer: row.get(3)? })
+        })
+    }
+
+    fn kept_failure(&self, actor: &str, key: &str) -> Result<Option<KeptFailure>> {
+        let sql = "SELECT code, at, request, details FROM failed_requests WHERE actor = ?1 AND key = ?2";
+        self.one(sql, [actor, key], |row| kept(row, 0))
+    }
+
+    fn kept_failures(&self, actor: &str) -> Result<Vec<(String, KeptFailure)>> {
+        let sql = "SELECT key, code, at, request, details FROM failed_requests WHERE actor = ?1 ORDER BY ordinal DESC";
+        self.all(sql, [actor], |row| Ok((row.get(0)?, kept(row, 1)?)))
+    }
+
+    fn crossings(&self) -> Result<Vec<Crossing>> {
+        self.all("SELECT key, project, actor, pid, errand FROM crossings", [], |row| {
+            Ok(Crossing {
+                key: row.get(0)?,
+                project: ProjectKey::resolved(row.get::<_, String>(1)?),
+                actor: rows::party(row, 2)?,
+                pid: row.get(3)?,
+                errand: row.get(4)?,
+            })
+        })
+    }
+}
+
+fn kept(row: &Row<'_>, first: usize) -> rusqlite::Result<KeptFailure> {
+    Ok(KeptFailure {
+        code: row.get(first)?,
+        at: Timestamp::from_millis(row.get(first + 1)?),
+        request: row.get(first + 2)?,
+        details: row.get(first + 3)?,
+    })
+}

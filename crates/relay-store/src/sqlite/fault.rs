@@ -1,0 +1,51 @@
+//! SQLite's errors as classes. Damage is claimed only after a check on a fresh connection confirms it.
+
+use std::path::Path;
+
+use relay_core::error::{Code, Refusal};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
+
+use super::Sqlite;
+
+pub(super) struct Fault<'a> {
+    folder: &'a Path,
+}
+
+impl<'a> Fault<'a> {
+    pub(super) fn new(folder: &'a Path) -> Self {
+        Fault { folder }
+    }
+
+    pub(super) fn refuse(&self, fault: &Error) -> Refusal {
+        let path = Sqlite::file(self.folder);
+        let code = match fault.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Code::StoreBusy,
+            Some(ErrorCode::DiskFull) => Code::StoreFull,
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Code::StoreReadonly,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => return self.damaged(fault),
+            Some(ErrorCode::SystemIoFailure) if self.disk_is_full() => Code::StoreFull,
+            Some(ErrorCode::SystemIoFailure) => Code::StoreIo,
+            _ => Code::Internal,
+        };
+        code.refuse(format!("{}: {fault}", path.display())).with("path", self.folder.to_string_lossy())
+    }
+
+    /// A write-ahead log that could not grow reports an I/O error; the disk tells which.
+    fn disk_is_full(&self) -> bool {
+        rustix::fs::statvfs(self.folder).is_ok_and(|info| info.f_bavail == 0)
+    }
+
+    fn damaged(&self, fault: &Error) -> Refusal {
+        let path = Sqlite::file(self.folder);
+        let check = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .and_then(|fresh| fresh.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)));
+        let (code, finding) = match check {
+            Ok(verdict) if verdict == "ok" => {
+                (Code::StoreIo, format!("{fault}, though a fresh check found nothing wrong"))
+            }
+            Ok(verdict) => (Code::StoreDamaged, verdict),
+            Err(confirmed) => (Code::StoreDamaged, confirmed.to_string()),
+        };
+        code.refuse(format!("{}: {finding}", path.display())).with("path", self.folder.to_string_lossy())
+    }
+}

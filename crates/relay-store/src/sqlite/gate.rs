@@ -1,0 +1,65 @@
+//! The write gate: a blocking lock in front of `BEGIN IMMEDIATE`.
+//!
+//! SQLite's own busy handler starves writers; the kernel's lock queue does not. The wait happens in a helper thread,
+//! because the lock call itself has no deadline, and a loop of tries would lose the place in the queue.
+//!
+//! Closing the gate's file is also the bell that wakes waiters: it happens after the commit became visible, and the
+//! kernel closes it even for a process that was killed in between.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use relay_core::error::{Code, Refusal};
+use relay_core::store::{Errand, Result};
+
+use crate::filesystem::{io_refusal, private_file};
+
+/// Room for the note about the holder; a fixed width, so that a shorter note overwrites a longer one.
+const NOTE: usize = 160;
+
+#[derive(Debug)]
+pub(super) struct Gate {
+    _lock: File,
+}
+
+pub(super) fn path(folder: &Path) -> PathBuf {
+    folder.join("gate")
+}
+
+impl Gate {
+    pub(super) fn take(folder: &Path, errand: Errand<'_>) -> Result<Gate> {
+        let path = path(folder);
+        let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
+        let (done, granted) = mpsc::channel();
+        #[expect(clippy::disallowed_methods, reason = "the lock call has no deadline of its own")]
+        thread::spawn(move || {
+            let locked = file.lock().map(|()| file);
+            // When nobody waits any more, dropping the file gives the gate to the next in the queue.
+            let _ = done.send(locked);
+        });
+        match granted.recv_timeout(errand.wait.to_std()) {
+            Ok(Ok(lock)) => {
+                let note = format!("pid {} verb {} agent {}", std::process::id(), errand.verb, errand.agent);
+                let note: String = note.chars().take(NOTE - 1).collect();
+                // Only for people who wait; a disk too full for it does not stop anybody.
+                let _ = lock.write_all_at(format!("{note:<width$}\n", width = NOTE - 1).as_bytes(), 0);
+                Ok(Gate { _lock: lock })
+            }
+            Ok(Err(fault)) => Err(io_refusal(&path, &fault)),
+            Err(_) => Err(busy(&path, errand)),
+        }
+    }
+}
+
+fn busy(path: &Path, errand: Errand<'_>) -> Refusal {
+    let mut note = String::new();
+    let _ = File::open(path).and_then(|mut file| file.read_to_string(&mut note));
+    let holder = note.trim();
+    Code::StoreBusy
+        .refuse(format!("the write gate was not free within {}; last taken by {holder}", errand.wait))
+        .with("holder", holder)
+}

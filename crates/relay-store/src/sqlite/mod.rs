@@ -1,0 +1,178 @@
+//! The embedded store: one SQLite file per project, behind a fair gate.
+
+mod apply;
+mod facts;
+mod fault;
+mod gate;
+mod inbox;
+mod open;
+pub mod replay;
+mod rows;
+mod transaction;
+mod view;
+mod watch;
+
+use std::path::{Path, PathBuf};
+
+use relay_core::domain::event::Happened;
+use relay_core::domain::name::{Party, ProjectKey};
+use relay_core::domain::time::{Span, Timestamp};
+use relay_core::error::Code;
+use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
+use rusqlite::Connection;
+
+use crate::filesystem::io_refusal;
+use crate::presence::Files;
+use fault::Fault;
+use gate::Gate;
+use view::View;
+
+/// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store.
+const LOG_KEPT: u64 = 1024 * 1024;
+
+#[derive(Debug)]
+pub struct Sqlite {
+    folder: PathBuf,
+    connection: Connection,
+    presence: Files,
+    project: String,
+}
+
+/// How the store is, for people and scripts.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Health {
+    pub path: String,
+    pub sqlite: String,
+    pub schema: i64,
+    pub events: u64,
+    pub bytes: u64,
+    pub log_bytes: u64,
+    /// What the integrity check said; "ok" when all is well.
+    pub check: String,
+}
+
+impl Sqlite {
+    pub(crate) fn file(folder: &Path) -> PathBuf {
+        folder.join("relay.db")
+    }
+
+    pub(crate) fn exists(folder: &Path) -> Result<bool> {
+        match std::fs::symlink_metadata(Self::file(folder)) {
+            Ok(_) => Ok(true),
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(fault) => Err(io_refusal(folder, &fault)),
+        }
+    }
+
+    /// Opens the store in a folder, makes or migrates it where needed, and gives a new one its first event.
+    pub(crate) fn open(folder: &Path, project: &ProjectKey, gate_wait: Span, now: i64) -> Result<Self> {
+        let connection = open::connect(folder, gate_wait)?;
+        let presence = Files::open(folder)?;
+        let mut store = Sqlite { folder: folder.to_owned(), connection, presence, project: String::new() };
+        let id = "SELECT id FROM project";
+        let known = store.connection.query_row(id, [], |row| row.get(0)).ok();
+        store.project = match known {
+            Some(id) => id,
+            None => store.first_event(project, gate_wait, now)?,
+        };
+        Ok(store)
+    }
+
+    fn first_event(&mut self, project: &ProjectKey, gate_wait: Span, now: i64) -> Result<String> {
+        use relay_core::store::Random;
+        self.project = relay_core::domain::event::hex(&crate::SystemRandom.bytes());
+        let mut tx = self.begin(Errand { verb: "open", agent: "", wait: gate_wait, durable: true })?;
+        // Another process may have been first.
+        let known = tx.tip()?;
+        if known.number == 0 {
+            let what = Happened::ProjectOpened { project: self.project.clone(), path: project.clone() };
+            tx.append(Timestamp::from_millis(now), &Party::Relay, None, what, Vec::new())?;
+            tx.commit()?;
+        } else {
+            drop(tx);
+        }
+        self.connection.query_row("SELECT id FROM project", [], |row| row.get(0)).map_err(|fault| self.refuse(fault))
+    }
+
+    pub(crate) fn note_move(&self, from: &ProjectKey, to: &ProjectKey, now: i64) -> Result<()> {
+        let mut tx = self.begin(Errand { verb: "move", agent: "", wait: Span::seconds(10), durable: true })?;
+        let what = Happened::ProjectMoved { from: from.clone(), to: to.clone() };
+        tx.append(Timestamp::from_millis(now), &Party::Relay, None, what, Vec::new())?;
+        tx.commit()
+    }
+
+    fn refuse(&self, fault: rusqlite::Error) -> relay_core::error::Refusal {
+        Fault::new(&self.folder).refuse(&fault)
+    }
+
+    fn log_bytes(&self) -> u64 {
+        std::fs::metadata(self.folder.join("relay.db-wal")).map_or(0, |metadata| metadata.len())
+    }
+
+    /// After an answer: folds a log that has grown into the store, under the gate. Best effort, since readers may stand in
+    /// its way and the next writer tries again.
+    pub fn tidy(&self, gate_wait: Span) {
+        if self.log_bytes() <= LOG_KEPT {
+            return;
+        }
+        let errand = Errand { verb: "tidy", agent: "", wait: gate_wait, durable: true };
+        if let Ok(_gate) = Gate::take(&self.folder, errand) {
+            let _ = self.connection.busy_timeout(std::time::Duration::from_millis(100));
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
+
+    /// Makes everything committed so far durable in the store itself.
+    pub fn drain(&self, gate_wait: Span) -> Result<u64> {
+        let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .map_err(|fault| self.refuse(fault))?;
+        Ok(self.read()?.tip()?.number)
+    }
+
+    pub fn health(&self) -> Result<Health> {
+        let one = |sql: &str| {
+            self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(|fault| self.refuse(fault))
+        };
+        let bytes = std::fs::metadata(Self::file(&self.folder)).map_or(0, |metadata| metadata.len());
+        let schema = self
+            .connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(|fault| self.refuse(fault))?;
+        let check = one("PRAGMA quick_check(1)")?;
+        if check != "ok" {
+            return Err(Code::StoreDamaged
+                .refuse(format!("{}: {check}", Self::file(&self.folder).display()))
+                .with("path", self.folder.to_string_lossy()));
+        }
+        Ok(Health {
+            path: self.folder.to_string_lossy().into_owned(),
+            sqlite: one("SELECT sqlite_version()")?,
+            schema,
+            events: self.read()?.tip()?.number,
+            bytes,
+            log_bytes: self.log_bytes(),
+            check,
+        })
+    }
+}
+
+impl Store for Sqlite {
+    fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
+        let gate = Gate::take(&self.folder, errand)?;
+        Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable)?))
+    }
+
+    fn read(&self) -> Result<Box<dyn Facts + '_>> {
+        Ok(Box::new(View::read(&self.connection, &self.folder, &self.project)?))
+    }
+
+    fn presence(&self) -> &dyn Presence {
+        &self.presence
+    }
+
+    fn watch(&self) -> Result<Box<dyn Watch>> {
+        watch::arm(&self.folder)
+    }
+}

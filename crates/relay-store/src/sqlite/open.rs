@@ -1,0 +1,106 @@
+//! Opening the file: whose it is, where it lies, which version wrote it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use relay_core::domain::time::Span;
+use relay_core::error::Code;
+use relay_core::store::{Errand, Result};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::Sqlite;
+use super::fault::Fault;
+use super::gate::Gate;
+use crate::filesystem::{check_owner, io_refusal, must_be_local, private_file};
+
+/// The format that this relay reads and writes.
+const SCHEMA: i64 = 1;
+/// "rely": marks the file as relay's.
+const APPLICATION: i64 = 0x7265_6c79;
+/// Older libraries can corrupt a store when two connections meet at a reset of the write-ahead log.
+const OLDEST_SQLITE: i32 = 3_051_003;
+
+mod embedded {
+    refinery::embed_migrations!("migrations");
+}
+
+pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
+    let path = Sqlite::file(folder);
+    must_be_local(folder)?;
+    // Made by us first: SQLite gives its log and shared memory the mode of the file itself.
+    let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
+    check_owner(&path, &file.metadata().map_err(|fault| io_refusal(&path, &fault))?)?;
+    drop(file);
+    if rusqlite::version_number() < OLDEST_SQLITE {
+        return Err(
+            Code::Internal.refuse(format!("SQLite {} is too old to be trusted with a store", rusqlite::version()))
+        );
+    }
+    let mut connection = open(&path).map_err(|fault| Fault::new(folder).refuse(&fault))?;
+    let version = version(&connection, folder)?;
+    if version != SCHEMA {
+        migrate(&mut connection, folder, gate_wait)?;
+    }
+    Ok(connection)
+}
+
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    // A folder that resolves through a link of the system's own (`/tmp` on some) is not the link we guard against.
+    let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let connection = Connection::open_with_flags(resolved, flags)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    // The last to close must not fold the log: that costs a one-shot command three more syncs, and openers see it busy.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;
+         PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;",
+    )?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
+/// The version that wrote the file; 0 for an empty one. Refuses what is newer, or not relay's.
+fn version(connection: &Connection, folder: &Path) -> Result<i64> {
+    let read = |pragma: &str| {
+        connection.query_row(pragma, [], |row| row.get::<_, i64>(0)).map_err(|fault| Fault::new(folder).refuse(&fault))
+    };
+    let (version, application) = (read("PRAGMA user_version")?, read("PRAGMA application_id")?);
+    if version > SCHEMA {
+        return Err(Code::StoreTooNew
+            .refuse(format!("{} has format {version}; this relay knows up to {SCHEMA}", Sqlite::file(folder).display()))
+            .with("path", folder.to_string_lossy())
+            .with("found", version)
+            .with("known", SCHEMA));
+    }
+    if version > 0 && application != APPLICATION {
+        return Err(Code::StoreDamaged
+            .refuse(format!("{} is a database, but not one of relay's", Sqlite::file(folder).display()))
+            .with("path", folder.to_string_lossy()));
+    }
+    Ok(version)
+}
+
+/// Brings the file to this relay's format, under the gate, unless another process did so first.
+fn migrate(connection: &mut Connection, folder: &Path, gate_wait: Span) -> Result<()> {
+    let _gate = Gate::take(folder, Errand { verb: "migrate", agent: "", wait: gate_wait, durable: true })?;
+    if version(connection, folder)? == SCHEMA {
+        return Ok(());
+    }
+    let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(refuse)?;
+    let migrated = embedded::migrations::runner().set_abort_divergent(true).run(connection);
+    if let Err(fault) = migrated {
+        // Refinery hides SQLite's own code; a plain write asks for it again.
+        let probe = connection.execute_batch("PRAGMA user_version = 0").err();
+        return Err(probe.map_or_else(
+            || Code::StoreIo.refuse(format!("{}: {fault}", folder.display())).with("path", folder.to_string_lossy()),
+            refuse,
+        ));
+    }
+    connection
+        .execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}"))
+        .map_err(refuse)
+}

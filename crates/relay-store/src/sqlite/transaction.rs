@@ -1,0 +1,112 @@
+//! One writing verb: `BEGIN IMMEDIATE` behind the gate, events appended and applied, then `COMMIT`.
+
+use std::path::Path;
+
+use relay_core::domain::event::{Event, Happened, Number, Payload, Text, chain_hash};
+use relay_core::domain::limits::FAILURES_KEPT;
+use relay_core::domain::name::Party;
+use relay_core::domain::time::Timestamp;
+use relay_core::error::Code;
+use relay_core::store::{Crossing, Facts, KeptFailure, Remembered, Result, Tx};
+use rusqlite::{Connection, params};
+
+use super::apply::apply;
+use super::fault::Fault;
+use super::gate::Gate;
+use super::rows::unhex;
+use super::view::{Role, View};
+
+impl<'a> View<'a> {
+    pub(super) fn begin(
+        connection: &'a Connection,
+        gate: Gate,
+        folder: &'a Path,
+        project: &'a str,
+        durable: bool,
+    ) -> Result<Self> {
+        let begin = if durable { "BEGIN IMMEDIATE" } else { "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE" };
+        connection.execute_batch(begin).map_err(|fault| Fault::new(folder).refuse(&fault))?;
+        Ok(View { connection, folder, project, role: Role::Writes { durable }, _gate: Some(gate) })
+    }
+
+    fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(|fault| self.refuse(&fault))?;
+        statement.execute(values).map(|_| ()).map_err(|fault| self.refuse(&fault))
+    }
+}
+
+impl Tx for View<'_> {
+    fn append(
+        &mut self,
+        at: Timestamp,
+        actor: &Party,
+        key: Option<&str>,
+        what: Happened,
+        texts: Vec<Text>,
+    ) -> Result<Number> {
+        let tip = self.tip()?;
+        let number = tip.number + 1;
+        let payload = Payload { at, actor: actor.clone(), key: key.map(str::to_owned), what };
+        let canonical = serde_json::to_string(&payload).map_err(|fault| Code::Internal.refuse(fault.to_string()))?;
+        let hash = chain_hash(self.project, number, &tip.hash, &canonical);
+        self.run(
+            "INSERT INTO events (number, kind, at, actor, key, payload, previous, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![number, payload.what.kind(), at.millis(), actor.to_string(), key, canonical, unhex(&tip.hash), unhex(&hash)],
+        )?;
+        for text in &texts {
+            self.run(
+                "INSERT INTO texts (event, field, salt, text) VALUES (?1, ?2, ?3, ?4)",
+                params![number, text.field, text.salt, text.text],
+            )?;
+        }
+        let event = Event { number, payload, hash };
+        apply(self.connection, &event).map_err(|fault| self.refuse(&fault))?;
+        Ok(number)
+    }
+
+    fn remember(&mut self, actor: &str, key: &str, answer: &Remembered) -> Result<()> {
+        let number = self.tip()?.number;
+        self.run(
+            "INSERT OR REPLACE INTO answers (actor, key, verb, salt, request, answer, number) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![actor, key, answer.verb, answer.salt, answer.request, answer.answer, number],
+        )
+    }
+
+    fn keep_failure(&mut self, actor: &str, key: &str, failure: &KeptFailure) -> Result<()> {
+        self.run(
+            "INSERT OR REPLACE INTO failed_requests (actor, key, code, at, request, details, ordinal)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT coalesce(max(ordinal), 0) + 1 FROM failed_requests WHERE actor = ?1))",
+            params![actor, key, failure.code, failure.at.millis(), failure.request, failure.details],
+        )?;
+        self.run(
+            "DELETE FROM failed_requests WHERE actor = ?1 AND ordinal NOT IN
+             (SELECT ordinal FROM failed_requests WHERE actor = ?1 ORDER BY ordinal DESC LIMIT ?2)",
+            params![actor, FAILURES_KEPT],
+        )
+    }
+
+    fn forget_failure(&mut self, actor: &str, key: &str) -> Result<()> {
+        self.run("DELETE FROM failed_requests WHERE actor = ?1 AND key = ?2", params![actor, key])
+    }
+
+    fn note_crossing(&mut self, crossing: &Crossing) -> Result<()> {
+        self.run(
+            "INSERT OR REPLACE INTO crossings (key, project, actor, pid, errand) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![crossing.key, crossing.project.as_str(), crossing.actor.to_string(), crossing.pid, crossing.errand],
+        )
+    }
+
+    fn drop_crossing(&mut self, key: &str) -> Result<()> {
+        self.run("DELETE FROM crossings WHERE key = ?1", params![key])
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        fail::fail_point!("store-before-commit");
+        self.connection.execute_batch("COMMIT").map_err(|fault| self.refuse(&fault))?;
+        if let Role::Writes { durable } = self.role {
+            self.role = Role::Committed { durable };
+        }
+        fail::fail_point!("store-after-commit");
+        Ok(())
+    }
+}

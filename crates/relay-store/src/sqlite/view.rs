@@ -1,0 +1,60 @@
+//! A view of the store: of a reader, or of the one writer. Both read with the same words.
+
+use std::path::Path;
+
+use relay_core::error::Refusal;
+use relay_core::store::Result;
+use rusqlite::Connection;
+
+use super::fault::Fault;
+use super::gate::Gate;
+
+pub(super) struct View<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) folder: &'a Path,
+    pub(super) project: &'a str,
+    pub(super) role: Role,
+    /// The writer's. It opens after the commit is visible, when the view is dropped.
+    pub(super) _gate: Option<Gate>,
+}
+
+pub(super) enum Role {
+    /// Holds a read transaction, so that what it sees does not change.
+    Reads,
+    /// Looks through a transaction that somebody else ends.
+    Borrows,
+    Writes {
+        durable: bool,
+    },
+    Committed {
+        durable: bool,
+    },
+}
+
+impl<'a> View<'a> {
+    pub(super) fn read(connection: &'a Connection, folder: &'a Path, project: &'a str) -> Result<Self> {
+        let role = if connection.is_autocommit() {
+            connection.execute_batch("BEGIN").map_err(|fault| Fault::new(folder).refuse(&fault))?;
+            Role::Reads
+        } else {
+            Role::Borrows
+        };
+        Ok(View { connection, folder, project, role, _gate: None })
+    }
+
+    pub(super) fn refuse(&self, fault: &rusqlite::Error) -> Refusal {
+        Fault::new(self.folder).refuse(fault)
+    }
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        let end = match self.role {
+            Role::Borrows | Role::Committed { durable: true } => return,
+            Role::Reads | Role::Writes { durable: true } => "ROLLBACK",
+            Role::Writes { durable: false } => "ROLLBACK; PRAGMA synchronous = FULL",
+            Role::Committed { durable: false } => "PRAGMA synchronous = FULL",
+        };
+        let _ = self.connection.execute_batch(end);
+    }
+}

@@ -1,0 +1,235 @@
+//! Composition: from arguments to a context, through the verb, to an answer and an exit status.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use relay_core::domain::limits::Limits;
+use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
+use relay_core::domain::time::Timestamp;
+use relay_core::error::{Code, Refusal};
+use relay_core::playbook::Setting;
+use relay_core::store::{Clock, Random, Result};
+use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
+use relay_core::wire::v1::{Answer, Failure};
+use relay_store::sqlite::Sqlite;
+use relay_store::{Home, SystemRandom, repository};
+
+use crate::cli::{Cli, Globals};
+use crate::clock::SystemClock;
+use crate::output::{Output, Written};
+use crate::{cli, config, environment, human, render};
+
+pub fn main() -> ExitCode {
+    let arguments = environment::arguments();
+    match Cli::try_parse_from(&arguments) {
+        Ok(parsed) => ExitCode::from(cli::run(parsed)),
+        Err(fault) => ExitCode::from(usage(&arguments, &fault)),
+    }
+}
+
+/// Help and version are answers; everything else about the arguments is invalid input, in the shape that was asked for.
+fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
+    if !fault.use_stderr() {
+        let _ = fault.print();
+        return 0;
+    }
+    let before_command = arguments.iter().take_while(|argument| *argument != "--");
+    if before_command.clone().any(|argument| argument == "--json") {
+        let verb = before_command
+            .skip(1)
+            .filter_map(|argument| argument.to_str())
+            .find(|argument| !argument.starts_with('-'))
+            .unwrap_or("relay");
+        let text = fault.to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let refusal = Code::InputInvalid.refuse(message);
+        Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
+    } else {
+        let _ = fault.print();
+    }
+    Code::InputInvalid.kind().exit_status()
+}
+
+/// Everything a command needs that is not of one project.
+pub struct App {
+    pub globals: Globals,
+    pub output: Output,
+    pub clock: SystemClock,
+    pub random: SystemRandom,
+}
+
+/// A project that was found, with its store open.
+pub struct Opened {
+    pub home: Home,
+    pub limits: Limits,
+    pub project: ProjectKey,
+    pub store: Sqlite,
+    repository: repository::Files,
+}
+
+impl App {
+    pub fn new(globals: Globals) -> Self {
+        let output = Output { json: globals.json };
+        App { globals, output, clock: SystemClock::new(), random: SystemRandom }
+    }
+
+    pub fn home(&self) -> Result<(Home, Limits)> {
+        let root = environment::home()?;
+        let limits = config::limits(&root)?;
+        Ok((Home::new(root, limits.clone(), self.clock.now().millis()), limits))
+    }
+
+    /// `--project`, `RELAY_PROJECT`, or the repository around the working directory.
+    pub fn project(&self) -> Result<ProjectKey> {
+        match self.globals.project.clone().or_else(environment::project) {
+            Some(path) => repository::resolve(Path::new(&path)),
+            None => repository::around(&environment::working_directory()?),
+        }
+    }
+
+    pub fn open(&self, request: Option<&Request>) -> Result<Opened> {
+        let (home, limits) = self.home()?;
+        let project = self.project()?;
+        let makes_it = matches!(request, Some(Request::Start(_) | Request::Prepare(_)));
+        let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
+        let store = store.ok_or_else(|| self.nobody_here(&project))?;
+        let repository = repository::Files::new(&project);
+        Ok(Opened { home, limits, project, store, repository })
+    }
+
+    fn nobody_here(&self, project: &ProjectKey) -> Refusal {
+        let refusal = Code::AgentNotRegistered.refuse(format!("nobody has started in {project} yet"));
+        match self.globals.agent.clone().or_else(environment::agent) {
+            Some(name) => refusal.with("name", name),
+            None => refusal,
+        }
+    }
+
+    pub fn context<'a>(&'a self, opened: &'a Opened) -> Result<Ctx<'a>> {
+        Ok(Ctx {
+            store: &opened.store,
+            bus: &opened.home,
+            repository: &opened.repository,
+            clock: &self.clock,
+            random: &self.random,
+            limits: &opened.limits,
+            project: opened.project.clone(),
+            caller: self.caller(opened.home.root())?,
+            key: self.key()?,
+            now: self.clock.now(),
+            pid: std::process::id(),
+        })
+    }
+
+    fn caller(&self, home: &Path) -> Result<Caller> {
+        let is_human = self.globals.agent.as_deref() == Some(HUMAN);
+        if is_human {
+            human::verify(home)?;
+        }
+        let named = self.globals.agent.as_deref().filter(|_| !is_human).map(AgentName::parse).transpose()?;
+        let variable = environment::agent().map(|name| AgentName::parse(&name)).transpose();
+        Ok(Caller {
+            credential: format!("uid:{}", rustix::process::geteuid().as_raw()),
+            // A name on the command line wins, so a bad variable does not matter then.
+            variable: if named.is_some() || is_human { None } else { variable? },
+            named,
+            session: environment::session(),
+            human: is_human,
+        })
+    }
+
+    fn key(&self) -> Result<Key> {
+        match &self.globals.idempotency_key {
+            Some(text) if text.is_empty() || text.len() > 200 || text.chars().any(char::is_control) => {
+                Err(Code::InputInvalid.refuse("--idempotency-key is 1 to 200 bytes of text without control characters"))
+            }
+            Some(text) => Ok(Key { text: text.clone(), chosen: true }),
+            None => Ok(Key { text: relay_core::domain::event::hex(&self.random.bytes()), chosen: false }),
+        }
+    }
+
+    /// Runs one request from start to exit status.
+    pub fn run(&self, request: Result<Request>, verb: &str) -> u8 {
+        let outcome = request.and_then(|request| {
+            // A playbook is a text: it needs no project.
+            let opened = self.open(Some(&request))?;
+            Ok((request, opened))
+        });
+        match outcome {
+            Ok((request, opened)) => self.run_in(&opened, &request),
+            Err(refusal) => self.fail_outside(verb, &refusal),
+        }
+    }
+
+    pub fn run_in(&self, opened: &Opened, request: &Request) -> u8 {
+        let ctx = match self.context(opened) {
+            Ok(ctx) => ctx,
+            Err(refusal) => return self.fail_outside(request.verb(), &refusal),
+        };
+        let status = match verbs::run(&ctx, request) {
+            Ok(done) => self.succeed(&ctx, &done),
+            Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
+        };
+        opened.store.tidy(opened.limits.gate_wait);
+        status
+    }
+
+    fn succeed(&self, ctx: &Ctx<'_>, done: &Done) -> u8 {
+        let written = self.print(done, ctx.now);
+        let Some(afterwards) = done.afterwards.as_ref().filter(|_| written == Written::Out) else {
+            return 0;
+        };
+        // Only now is it true that the text was handed over.
+        match afterwards.commit(ctx) {
+            Ok(()) => 0,
+            Err(refusal) => {
+                self.output.complain(&format!("The mail was shown, but could not be marked as read: {refusal}\n"));
+                refusal.code.kind().exit_status()
+            }
+        }
+    }
+
+    pub fn print(&self, done: &Done, now: Timestamp) -> Written {
+        if self.output.json {
+            self.output.line(&Answer::new(done.verb, &done.outcome, done.signals.clone(), done.next.clone()))
+        } else {
+            let boundary = relay_core::domain::event::hex(&self.random.bytes());
+            self.output.text(&render::done(done, now, &boundary[..8]))
+        }
+    }
+
+    pub fn fail(&self, failure: &Failure) -> u8 {
+        if self.output.json {
+            self.output.line(failure);
+        } else {
+            self.output.complain(&render::failure(failure));
+        }
+        failure.error.kind.exit_status()
+    }
+
+    pub fn fail_outside(&self, verb: &str, refusal: &Refusal) -> u8 {
+        let setting = Setting {
+            project: self.project().ok().map(|project| project.to_string()),
+            agent: self.globals.agent.clone().or_else(environment::agent),
+            kept: None,
+        };
+        let failure = recover::failure_outside(verb, refusal, &setting);
+        self.fail(&failure)
+    }
+
+    /// The answer of an operator's command that is no verb.
+    pub fn answer(&self, verb: &str, result: Result<(serde_json::Value, String)>) -> u8 {
+        match result {
+            Ok((value, _)) if self.output.json => {
+                self.output.line(&Answer::new(verb, value, Vec::new(), Vec::new()));
+                0
+            }
+            Ok((_, text)) => {
+                self.output.text(&text);
+                0
+            }
+            Err(refusal) => self.fail_outside(verb, &refusal),
+        }
+    }
+}

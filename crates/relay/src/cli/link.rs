@@ -1,0 +1,52 @@
+use relay_core::domain::name::Address;
+use relay_core::store::Result;
+use relay_core::verbs::{Request, link::Input};
+
+use super::{Asks, words};
+
+/// Ask for contact with an agent, or answer such a request
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  relay link --target RedForest --why 'we both touch auth'\n  relay link --target RedForest --accept\n  relay link --target RedForest@/abs/other-repo --wait 10m\n  relay link --list"
+)]
+pub struct Args {
+    /// The other agent; NAME@/abs/path or NAME@basename in another project
+    #[arg(long, value_name = "NAME", required_unless_present = "list")]
+    target: Option<String>,
+    /// Why you ask
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// How long the link lives [default: 7d]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    ttl: Option<String>,
+    /// Accept the other's request
+    #[arg(long)]
+    accept: bool,
+    /// Block the other; no mail passes in either direction
+    #[arg(long)]
+    block: bool,
+    /// Take back the link, or your own block
+    #[arg(long)]
+    revoke: bool,
+    /// List your links
+    #[arg(long)]
+    list: bool,
+    /// Wait this long for the answer
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    wait: Option<String>,
+}
+
+impl Asks for Args {
+    fn request(&self) -> Result<Request> {
+        Ok(Request::Link(Input {
+            target: self.target.as_deref().map(Address::parse),
+            why: self.why.clone(),
+            ttl: words::span(self.ttl.as_deref())?,
+            accept: self.accept,
+            block: self.block,
+            revoke: self.revoke,
+            list: self.list,
+            wait: words::span(self.wait.as_deref())?,
+        }))
+    }
+}

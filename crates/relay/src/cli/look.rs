@@ -1,0 +1,149 @@
+use relay_core::store::{Result, Store};
+use relay_core::verbs::look::{EventFilter, Input};
+use relay_core::verbs::{self, Request};
+
+use super::words;
+use crate::app::App;
+
+/// Look at anything: messages, threads, agents, claims, contacts, history
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  relay look message 128\n  relay look thread bd-123\n  relay look reservations src/auth.rs\n  relay look search login token\n  relay look playbook CONTACT_REQUIRED"
+)]
+pub struct Args {
+    /// message N | thread [T] | agents | agent NAME | reservations [PATH] | contacts | outbox | events | search WORDS |
+    /// status | debt | playbook CODE
+    #[arg(value_name = "WHAT", required = true)]
+    what: Vec<String>,
+    #[command(flatten)]
+    page: Page,
+}
+
+/// Which part of a long list.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Page {
+    /// Only events after this number
+    #[arg(long, value_name = "N")]
+    after: Option<String>,
+    /// At most this many [default: 100]
+    #[arg(long, value_name = "N")]
+    limit: Option<String>,
+}
+
+impl Args {
+    pub fn run(&self, app: &App) -> u8 {
+        look(app, self.what.clone(), &self.page, EventFilter::default())
+    }
+}
+
+fn look(app: &App, what: Vec<String>, page: &Page, filter: EventFilter) -> u8 {
+    let request = || -> Result<Request> {
+        let (after, limit) = (words::number(page.after.as_deref())?, words::count("--limit", page.limit.as_deref())?);
+        Ok(Request::Look(Input { what, after, limit, filter }))
+    };
+    match request() {
+        Ok(Request::Look(input)) if input.what.first().is_some_and(|noun| noun == "playbook") => text_only(app, &input),
+        other => app.run(other, "look"),
+    }
+}
+
+/// A playbook is a text of this program: it needs no project and no store.
+fn text_only(app: &App, input: &Input) -> u8 {
+    match verbs::look::playbook(input) {
+        Ok(done) => {
+            app.print(&done, relay_core::domain::time::Timestamp::from_millis(0));
+            0
+        }
+        Err(refusal) => app.fail_outside("look", &refusal),
+    }
+}
+
+/// The nouns of `look` as commands of their own.
+#[derive(Debug, clap::Subcommand)]
+pub enum Reading {
+    /// Show a thread, or the list of threads
+    #[command(after_help = "Example:\n  relay thread bd-123")]
+    Thread {
+        #[arg(value_name = "T")]
+        id: Option<String>,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Show one message
+    #[command(after_help = "Example:\n  relay message 128")]
+    Message {
+        #[arg(value_name = "N")]
+        id: String,
+    },
+    /// List the project's agents
+    #[command(after_help = "Example:\n  relay agents")]
+    Agents,
+    /// List the live claims, or who holds a path
+    #[command(after_help = "Example:\n  relay reservations src/auth.rs")]
+    Reservations {
+        #[arg(value_name = "PATH")]
+        path: Option<String>,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Search subjects and bodies
+    #[command(after_help = "Example:\n  relay search login token")]
+    Search {
+        #[arg(value_name = "WORDS", required = true)]
+        words: Vec<String>,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Show where the project stands
+    #[command(after_help = "Example:\n  relay status")]
+    Status,
+    /// Show the history, the newest part unless told otherwise
+    #[command(
+        after_help = "Examples:\n  relay log --limit 20\n  relay log --by BlueLake --kind message_sent\n  relay log --after 0"
+    )]
+    Log {
+        #[command(flatten)]
+        page: Page,
+        /// Only this agent's
+        #[arg(long, value_name = "NAME")]
+        by: Option<String>,
+        /// Only events of this kind
+        #[arg(long, value_name = "KIND")]
+        kind: Option<String>,
+        /// Only this thread's
+        #[arg(long, value_name = "T")]
+        thread: Option<String>,
+    },
+}
+
+impl Reading {
+    pub fn run(&self, app: &App) -> u8 {
+        let none = (&Page::default(), EventFilter::default());
+        let words = |noun: &str, rest: &[String]| [&[noun.to_owned()], rest].concat();
+        match self {
+            Reading::Thread { id, page } => look(app, words("thread", id.as_slice()), page, none.1),
+            Reading::Message { id } => look(app, words("message", std::slice::from_ref(id)), none.0, none.1),
+            Reading::Agents => look(app, words("agents", &[]), none.0, none.1),
+            Reading::Reservations { path, page } => look(app, words("reservations", path.as_slice()), page, none.1),
+            Reading::Search { words: wanted, page } => look(app, words("search", wanted), page, none.1),
+            Reading::Status => look(app, words("status", &[]), none.0, none.1),
+            Reading::Log { page, by, kind, thread } => {
+                let filter = EventFilter { by: by.clone(), kind: kind.clone(), thread: thread.clone() };
+                look(app, words("events", &[]), &newest(app, page, &filter), filter)
+            }
+        }
+    }
+}
+
+/// Without `--after` and filters, people want the end of the history rather than its beginning.
+fn newest(app: &App, page: &Page, filter: &EventFilter) -> Page {
+    if page.after.is_some() || *filter != EventFilter::default() {
+        return page.clone();
+    }
+    let limit: u64 = page.limit.as_deref().and_then(|limit| limit.parse().ok()).unwrap_or(100);
+    let tip = app
+        .open(None)
+        .ok()
+        .and_then(|opened| opened.store.read().ok().and_then(|facts| facts.tip().ok()).map(|tip| tip.number));
+    Page { after: Some(tip.unwrap_or(0).saturating_sub(limit).to_string()), ..page.clone() }
+}

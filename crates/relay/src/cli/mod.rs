@@ -1,0 +1,96 @@
+//! The command line: a file per command, with its arguments and how they become a request.
+
+mod ack;
+mod atoms;
+mod link;
+mod look;
+mod operator;
+mod poll;
+mod prepare;
+mod recover;
+mod release;
+mod reserve;
+mod send;
+mod start;
+mod words;
+
+use clap::{Args, Parser, Subcommand};
+use relay_core::store::Result;
+use relay_core::verbs::Request;
+
+use crate::app::App;
+
+/// The coordination bus for coding agents that share a codebase
+#[derive(Debug, Parser)]
+#[command(name = "relay", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    after_help = "Start with `relay start`, then `relay prepare --thread TASK`. `relay demo` plays it through with three agents."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+pub struct Globals {
+    /// The project, by its absolute path [default: $RELAY_PROJECT, or the repository around you]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Common options")]
+    pub project: Option<String>,
+    /// The agent that acts [default: the session's agent, or $RELAY_AGENT]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Common options")]
+    pub agent: Option<String>,
+    /// Answer with one line of JSON
+    #[arg(long, global = true, help_heading = "Common options")]
+    pub json: bool,
+    /// Make repeating this very request harmless
+    #[arg(long, global = true, value_name = "KEY", help_heading = "Common options")]
+    pub idempotency_key: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Start(start::Args),
+    Prepare(prepare::Args),
+    Reserve(reserve::Args),
+    Release(release::Args),
+    Link(link::Args),
+    Send(send::Args),
+    Poll(poll::Args),
+    Ack(ack::Args),
+    Look(look::Args),
+    Recover(recover::Args),
+    #[command(flatten)]
+    Reading(look::Reading),
+    #[command(flatten)]
+    Atom(atoms::Atom),
+    #[command(flatten)]
+    Operator(operator::Operator),
+}
+
+/// Something that becomes a request.
+trait Asks {
+    fn request(&self) -> Result<Request>;
+}
+
+pub fn run(cli: Cli) -> u8 {
+    let app = App::new(cli.globals);
+    let verb = |name, asks: &dyn Asks| app.run(asks.request(), name);
+    match &cli.command {
+        Command::Start(args) => verb("start", args),
+        Command::Prepare(args) => verb("prepare", args),
+        Command::Reserve(args) => args.run(&app),
+        Command::Release(args) => verb("release", args),
+        Command::Link(args) => verb("link", args),
+        Command::Send(args) => verb("send", args),
+        Command::Poll(args) => verb("poll", args),
+        Command::Ack(args) => verb("ack", args),
+        Command::Look(args) => args.run(&app),
+        Command::Recover(args) => verb("recover", args),
+        Command::Reading(reading) => reading.run(&app),
+        Command::Atom(atom) => verb(atom.name(), atom),
+        Command::Operator(operator) => operator.run(&app),
+    }
+}

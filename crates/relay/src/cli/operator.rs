@@ -1,0 +1,181 @@
+//! Operators' commands: for the person who looks after a machine.
+
+use clap::CommandFactory;
+use relay_core::domain::name::ProjectKey;
+use relay_core::error::Code;
+use relay_core::store::Result;
+use relay_store::repository;
+use serde_json::json;
+
+use super::Cli;
+use crate::app::App;
+use crate::{demo, human, render};
+
+#[derive(Debug, clap::Subcommand)]
+pub enum Operator {
+    /// Check that the project's store answers and is whole
+    #[command(after_help = "Example:\n  relay health --json")]
+    Health,
+    /// Make everything written so far durable in the store itself
+    #[command(after_help = "Example:\n  relay drain --wait")]
+    Drain {
+        /// Return when it is done; the default, spelt out for scripts
+        #[arg(long)]
+        wait: bool,
+    },
+    /// List the projects on this bus, or follow one that was moved
+    #[command(after_help = "Examples:\n  relay project list\n  relay project move /old/path /new/path")]
+    Project {
+        #[command(subcommand)]
+        action: ProjectAction,
+    },
+    /// Manage credentials
+    #[command(
+        after_help = "Example:\n  relay token human\n  relay send --agent human --to BlueLake --subject Hello --body 'It is me.'"
+    )]
+    Token {
+        #[command(subcommand)]
+        action: TokenAction,
+    },
+    /// Play the main job through with three agents, in a temporary home
+    #[command(after_help = "Example:\n  relay demo")]
+    Demo,
+    /// Print shell completions, or write the man pages
+    #[command(
+        after_help = "Examples:\n  relay completions bash > /etc/bash_completion.d/relay\n  relay completions man --dir /usr/local/share/man/man1"
+    )]
+    Completions {
+        /// bash, zsh, fish, elvish, powershell or man
+        #[arg(value_name = "SHELL")]
+        shell: String,
+        /// Where the man pages go
+        #[arg(long, value_name = "DIR")]
+        dir: Option<std::path::PathBuf>,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum ProjectAction {
+    /// List the projects on this bus
+    List,
+    /// Follow a repository that was moved
+    Move {
+        #[arg(value_name = "OLD")]
+        old: String,
+        #[arg(value_name = "NEW")]
+        new: String,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum TokenAction {
+    /// Make this user the human on this machine
+    Human,
+}
+
+impl Operator {
+    pub fn run(&self, app: &App) -> u8 {
+        match self {
+            Operator::Health => app.answer("health", health(app)),
+            Operator::Drain { .. } => app.answer("drain", drain(app)),
+            Operator::Project { action: ProjectAction::List } => app.answer("project", list(app)),
+            Operator::Project { action: ProjectAction::Move { old, new } } => {
+                app.answer("project", follow(app, old, new))
+            }
+            Operator::Token { action: TokenAction::Human } => app.answer("token", token(app)),
+            Operator::Demo => demo::run(app),
+            Operator::Completions { shell, dir } => completions(app, shell, dir.as_deref()),
+        }
+    }
+}
+
+fn health(app: &App) -> Result<(serde_json::Value, String)> {
+    let opened = app.open(None)?;
+    let health = opened.store.health()?;
+    let text = format!(
+        "The store of {} is whole: {} events, {} in {} and {} of log, SQLite {}.\n",
+        opened.project,
+        health.events,
+        render::bytes(health.bytes),
+        health.path,
+        render::bytes(health.log_bytes),
+        health.sqlite
+    );
+    Ok((json!({"project": opened.project, "store": health}), text))
+}
+
+fn drain(app: &App) -> Result<(serde_json::Value, String)> {
+    let opened = app.open(None)?;
+    let number = opened.store.drain(opened.limits.gate_wait)?;
+    Ok((
+        json!({"durable_up_to": number, "archive": null}),
+        format!("Everything up to #{number} is durable in the store. There is no git archive in this version.\n"),
+    ))
+}
+
+fn list(app: &App) -> Result<(serde_json::Value, String)> {
+    let (home, _) = app.home()?;
+    let projects = home.projects()?;
+    let text = if projects.is_empty() {
+        "No project is on this bus yet.\n".to_owned()
+    } else {
+        projects.iter().map(|(key, _)| format!("{key}\n")).collect()
+    };
+    let rows: Vec<_> =
+        projects.iter().map(|(key, folder)| json!({"key": key, "store": folder.to_string_lossy()})).collect();
+    Ok((json!({"projects": rows}), text))
+}
+
+fn follow(app: &App, old: &str, new: &str) -> Result<(serde_json::Value, String)> {
+    let (home, _) = app.home()?;
+    if !old.starts_with('/') {
+        return Err(Code::ProjectKeyInvalid
+            .refuse(format!("{old:?} is relative; name the absolute path that the project had"))
+            .with("path", old));
+    }
+    // The old path may be gone, so it is taken as relay knew it.
+    let old = ProjectKey::resolved(old.trim_end_matches('/'));
+    let new = repository::resolve(std::path::Path::new(new))?;
+    home.move_project(&old, &new)?;
+    Ok((json!({"from": old, "to": new}), format!("{old} is now {new}; its history goes on there.\n")))
+}
+
+fn token(app: &App) -> Result<(serde_json::Value, String)> {
+    let (home, _) = app.home()?;
+    let (path, new) = human::create(home.root(), &app.random)?;
+    let text = if new {
+        "You are the human on this machine now: say `--agent human`."
+    } else {
+        "You are the human on this machine already: say `--agent human`."
+    };
+    Ok((
+        json!({"path": path.to_string_lossy(), "new": new}),
+        format!("{text}\nThe credential lies in {}; whoever can read it is the human.\n", path.display()),
+    ))
+}
+
+fn completions(app: &App, shell: &str, dir: Option<&std::path::Path>) -> u8 {
+    let mut command = Cli::command();
+    if shell == "man" {
+        return app.answer("completions", man_pages(command, dir));
+    }
+    let Ok(shell) = <clap_complete::Shell as clap::ValueEnum>::from_str(shell, true) else {
+        let refusal = Code::InputInvalid.refuse(format!("there are completions for bash, zsh, fish, elvish and powershell, and man pages with `man --dir DIR`, not {shell:?}"));
+        return app.fail_outside("completions", &refusal);
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "relay", &mut script);
+    app.output.text(&String::from_utf8_lossy(&script));
+    0
+}
+
+fn man_pages(command: clap::Command, dir: Option<&std::path::Path>) -> Result<(serde_json::Value, String)> {
+    let dir = dir.ok_or_else(|| Code::InputInvalid.refuse("say where the man pages go with --dir DIR"))?;
+    let failed = |fault: std::io::Error| {
+        Code::InputInvalid.refuse(format!("the man pages cannot be written to {}: {fault}", dir.display()))
+    };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    clap_mangen::generate_to(command, dir).map_err(failed)?;
+    let count = std::fs::read_dir(dir).map_err(failed)?.count();
+    Ok((json!({"dir": dir.to_string_lossy(), "pages": count}), format!("Wrote the man pages to {}.\n", dir.display())))
+}

@@ -1,0 +1,74 @@
+//! The environment: the one door. Everything that relay takes from variables is listed here.
+
+use std::path::PathBuf;
+
+use relay_core::error::{Code, Refusal};
+use relay_core::store::Result;
+
+/// Variables in which coding agents tell their tools which session they run in.
+const SESSIONS: [&str; 5] =
+    ["RELAY_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "GEMINI_SESSION_ID", "CURSOR_SESSION_ID"];
+
+fn variable(name: &str) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Where the stores are: `RELAY_HOME`, or the state folder that the system gives to each user.
+pub fn home() -> Result<PathBuf> {
+    if let Some(home) = variable("RELAY_HOME") {
+        let home = PathBuf::from(home);
+        if !home.is_absolute() {
+            return Err(
+                Code::InputInvalid.refuse(format!("RELAY_HOME is {}; it must be an absolute path", home.display()))
+            );
+        }
+        return Ok(home);
+    }
+    use etcetera::BaseStrategy;
+    let strategy = etcetera::base_strategy::Xdg::new().map_err(|_| no_home())?;
+    strategy.state_dir().map(|folder| folder.join("relay")).ok_or_else(no_home)
+}
+
+fn no_home() -> Refusal {
+    Code::InputInvalid.refuse("this user has no home folder; set RELAY_HOME to a folder for relay's stores")
+}
+
+pub fn project() -> Option<String> {
+    variable("RELAY_PROJECT")
+}
+
+pub fn agent() -> Option<String> {
+    variable("RELAY_AGENT")
+}
+
+pub fn session() -> Option<String> {
+    SESSIONS.into_iter().find_map(variable)
+}
+
+pub fn working_directory() -> Result<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    std::env::current_dir()
+        .map_err(|fault| Code::ProjectUnresolved.refuse(format!("the working directory cannot be read: {fault}")))
+}
+
+pub fn arguments() -> Vec<std::ffi::OsString> {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    std::env::args_os().collect()
+}
+
+/// This very program, for the demo's agents.
+pub fn own_program() -> std::io::Result<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    std::env::current_exe()
+}
+
+/// Where programs are found; what the demo passes on to the processes it starts.
+pub fn search_path() -> Option<String> {
+    variable("PATH")
+}
+
+#[cfg(feature = "test-doors")]
+pub fn test_clock() -> Option<PathBuf> {
+    variable("RELAY_TEST_CLOCK").map(PathBuf::from)
+}

@@ -1,0 +1,69 @@
+//! Other programs: the one door. Never a shell; what runs is an argument vector.
+
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use relay_core::error::Code;
+use relay_core::store::Result;
+
+/// A command of the caller's, in the caller's environment.
+pub fn spawn(argv: &[String], stdout_to_stderr: bool) -> Result<Child> {
+    let (program, arguments) =
+        argv.split_first().ok_or_else(|| Code::InputInvalid.refuse("name a command after `--`"))?;
+    let mut command = new(program);
+    command.args(arguments);
+    if stdout_to_stderr {
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    command.spawn().map_err(|fault| Code::InputInvalid.refuse(format!("{program:?} cannot be run: {fault}")))
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub fn new(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// Waits for the command to end; runs `meanwhile` about once a second. An interrupt of the terminal reaches the command
+/// itself; a request to terminate is passed on to it, so that relay can still give back what it holds.
+pub fn wait(child: &mut Child, mut meanwhile: impl FnMut()) -> Result<ExitStatus> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let terminated = Arc::new(AtomicBool::new(false));
+    let watch = |signal, flag: &Arc<AtomicBool>| signal_hook::flag::register(signal, Arc::clone(flag));
+    let registered = [
+        watch(signal_hook::consts::SIGINT, &interrupted),
+        watch(signal_hook::consts::SIGTERM, &terminated),
+        watch(signal_hook::consts::SIGHUP, &terminated),
+    ];
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Ok(status),
+            Ok(None) => {}
+            Err(fault) => break Err(Code::Internal.refuse(format!("the command cannot be waited for: {fault}"))),
+        }
+        if terminated.swap(false, Ordering::Relaxed) {
+            terminate(child);
+        }
+        #[expect(clippy::disallowed_methods, reason = "waiting for a process that is not ours to watch")]
+        std::thread::sleep(Duration::from_millis(50));
+        meanwhile();
+    };
+    for id in registered.into_iter().flatten() {
+        signal_hook::low_level::unregister(id);
+    }
+    ended
+}
+
+fn terminate(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+/// The status to pass on: the command's own, or 128 and the signal, as shells do.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code & 0xff).unwrap_or(1)
+}

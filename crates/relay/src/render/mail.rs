@@ -1,0 +1,127 @@
+//! Mail: sent, polled, acknowledged.
+
+use std::fmt::Write;
+
+use owo_colors::OwoColorize;
+use relay_core::domain::delivery::State;
+use relay_core::domain::message::Importance;
+use relay_core::domain::plain::{escape, escape_line};
+use relay_core::verbs::{ack, poll, send};
+use relay_core::wire::v1::{ContestedShape, MessageShape};
+
+use super::{Page, count, relative};
+
+pub fn send(outcome: &send::Outcome) -> String {
+    let message = &outcome.message;
+    let reached: Vec<&str> =
+        message.recipients.iter().filter(|to| to.state != State::Held).map(|to| to.name.as_str()).collect();
+    let held: Vec<&str> =
+        message.recipients.iter().filter(|to| to.state == State::Held).map(|to| to.name.as_str()).collect();
+    let mut text = format!("Sent {} in {}", format!("#{}", message.id).bold(), message.thread.bold());
+    if !reached.is_empty() {
+        let _ = write!(text, " to {}", reached.join(", "));
+    }
+    if !held.is_empty() {
+        let _ = write!(text, "; held until {} consents", held.join(", "));
+    }
+    text.push_str(".\n");
+    for left in &outcome.left_out {
+        let _ = writeln!(text, "Left out: {} ({})", left.name, left.reason);
+    }
+    text
+}
+
+pub fn poll(outcome: &poll::Outcome, page: &Page<'_>) -> String {
+    let mut text = String::new();
+    if outcome.messages.is_empty() && outcome.contested.is_empty() {
+        text.push_str("Nothing new.\n");
+    }
+    for message in &outcome.messages {
+        text.push_str(&self::message(message, page));
+    }
+    contested(&mut text, &outcome.contested);
+    if outcome.unread > outcome.messages.len() {
+        let _ = writeln!(text, "{} unread in all.", count(outcome.unread, "message"));
+    }
+    text
+}
+
+pub fn contested(text: &mut String, contested: &[ContestedShape]) {
+    for pair in contested {
+        let (mine, theirs) = (escape_line(&pair.pattern), escape_line(&pair.overlaps));
+        if pair.ended {
+            let _ = writeln!(
+                text,
+                "{} {mine} (#{}) and {theirs} of {} (#{}) no longer overlap",
+                "settled".green(),
+                pair.mine,
+                pair.holder,
+                pair.id
+            );
+        } else {
+            let example = pair
+                .example
+                .as_deref()
+                .map(|example| format!(": both match {}", escape_line(example)))
+                .unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "{} {mine} (#{}) overlaps {theirs} of {} (#{}){example}",
+                "contested".yellow(),
+                pair.mine,
+                pair.holder.bold(),
+                pair.id
+            );
+        }
+    }
+}
+
+/// One message, its body between two lines that no body can forge.
+pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
+    let subject = message.subject.as_deref().map_or_else(|| "(redacted)".to_owned(), escape_line);
+    let mut marks = Vec::new();
+    if message.from == "human" {
+        marks.push("from the human".to_owned());
+    }
+    match message.importance {
+        Importance::Normal => {}
+        other => marks.push(other.as_str().to_owned()),
+    }
+    if let Some(due) = message.ack_due {
+        marks.push(format!("ack due {}", relative(due, page.now)));
+    }
+    if message.acked_at.is_some() {
+        marks.push("acked".to_owned());
+    } else if message.read_at.is_some() {
+        marks.push("read".to_owned());
+    }
+    let marks = if marks.is_empty() { String::new() } else { format!(" [{}]", marks.join(", ")) };
+    let mut text = format!(
+        "{} {} in {}, {}: {}{}\n",
+        format!("#{}", message.id).bold(),
+        message.from.green(),
+        message.thread,
+        relative(message.sent_at, page.now),
+        subject.bold(),
+        marks.yellow()
+    );
+    if let Some(body) = &message.body {
+        let _ = writeln!(text, "  ┌ {}", page.boundary.dimmed());
+        for line in escape(body).lines() {
+            let _ = writeln!(text, "  │ {line}");
+        }
+        let _ = writeln!(text, "  └ {}", page.boundary.dimmed());
+    }
+    text
+}
+
+pub fn ack(outcome: &ack::Outcome) -> String {
+    let mut text = String::new();
+    for ack in &outcome.acks {
+        let what = if ack.acked_at.is_some() { "acknowledged" } else { "read" };
+        let again = if ack.first { "" } else { " before" };
+        let at = ack.acked_at.or(ack.read_at).map(|at| at.to_string()).unwrap_or_default();
+        let _ = writeln!(text, "#{} {what}{again}, at {at}", ack.id);
+    }
+    text
+}

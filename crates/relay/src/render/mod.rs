@@ -1,0 +1,149 @@
+//! Answers as sentences for people. What others wrote is shown as text, never as terminal commands.
+
+mod history;
+mod mail;
+mod state;
+
+use std::fmt::Write;
+
+use owo_colors::OwoColorize;
+use relay_core::domain::plain::escape_line;
+use relay_core::domain::shell;
+use relay_core::domain::time::Timestamp;
+use relay_core::playbook::Step;
+use relay_core::verbs::{Done, Outcome};
+use relay_core::wire::v1::{ConflictShape, Failure, Signal};
+
+/// What a rendering needs to know beside the answer.
+pub struct Page<'a> {
+    pub now: Timestamp,
+    /// Encloses bodies, so that a body cannot pretend to be relay's own words.
+    pub boundary: &'a str,
+}
+
+pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
+    let page = Page { now, boundary };
+    let mut text = match &done.outcome {
+        Outcome::Start(outcome) => state::start(outcome, &page),
+        Outcome::Prepare(outcome) => state::prepare(outcome, &page),
+        Outcome::Reserve(outcome) => state::reserve(outcome, &page),
+        Outcome::Release(outcome) => state::release(outcome, &page),
+        Outcome::Link(outcome) => state::link(outcome),
+        Outcome::Send(outcome) => mail::send(outcome),
+        Outcome::Poll(outcome) => mail::poll(outcome, &page),
+        Outcome::Ack(outcome) => mail::ack(outcome),
+        Outcome::Look(outcome) => history::look(outcome, &page),
+        Outcome::Recover(outcome) => history::recover(outcome),
+        Outcome::Policy(outcome) => format!("{} takes mail by policy {}.\n", outcome.agent, outcome.policy.as_str()),
+        Outcome::Standing(outcome) => {
+            let released = if outcome.released.is_empty() {
+                String::new()
+            } else {
+                format!(" {} claims went with it.", outcome.released.len())
+            };
+            format!("{} is {} now.{released}\n", outcome.agent, outcome.state.as_str())
+        }
+        Outcome::Leave(outcome) if outcome.left => format!("You left {}.\n", outcome.thread),
+        Outcome::Leave(outcome) => format!("You were not in {}.\n", outcome.thread),
+    };
+    signals(&mut text, &done.signals);
+    if !done.next.is_empty() {
+        let _ = writeln!(text, "{}", "Next:".bold());
+        for command in &done.next {
+            let _ = writeln!(text, "  {}", escape_line(command).cyan());
+        }
+    }
+    text
+}
+
+fn signals(text: &mut String, signals: &[Signal]) {
+    for signal in signals {
+        let _ = writeln!(text, "{} {}: {}", "!".yellow(), signal.code.as_str().yellow(), escape_line(&signal.text));
+    }
+}
+
+pub fn failure(failure: &Failure) -> String {
+    let error = &failure.error;
+    let mut text = format!("{} {} [{}]\n", "Error:".red().bold(), escape_line(&error.message), error.code);
+    text.push_str(&steps(&error.playbook));
+    text
+}
+
+/// The way out, step by step.
+pub fn steps(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let attended = if step.unattended { "" } else { "  (for you to decide)" };
+        if step.run.is_empty() {
+            let _ = writeln!(text, "  {}. {}", step.step, escape_line(&step.why));
+        } else {
+            let _ = writeln!(text, "  {}. {}{attended}", step.step, escape_line(&step.why));
+            let _ = writeln!(text, "     {}", escape_line(&shell::line(&step.run)).cyan());
+        }
+    }
+    text
+}
+
+pub fn conflicts(conflicts: &[ConflictShape], total: usize) -> String {
+    let mut text = String::new();
+    for conflict in conflicts {
+        let mode = if conflict.exclusive { "" } else { ", shared" };
+        let silent = if conflict.silent { ", and was not seen for ten minutes" } else { "" };
+        let _ = writeln!(
+            text,
+            "{} {} overlaps {} of {} (#{}{mode}, until {}){silent}: both match {}",
+            "conflict".yellow(),
+            escape_line(&conflict.overlaps).bold(),
+            escape_line(&conflict.pattern).bold(),
+            conflict.holder.bold(),
+            conflict.id,
+            conflict.expires_at,
+            escape_line(&conflict.example)
+        );
+    }
+    if total > conflicts.len() {
+        let _ = writeln!(text, "… and {} more conflicts", total - conflicts.len());
+    }
+    text
+}
+
+/// A size as people read it.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
+    let mut unit = 0;
+    let mut size = bytes;
+    while size >= 10 * 1024 && unit + 1 < UNITS.len() {
+        size /= 1024;
+        unit += 1;
+    }
+    format!("{size} {}", UNITS[unit])
+}
+
+/// How long until or since, in the largest unit that says enough.
+pub fn relative(at: Timestamp, now: Timestamp) -> String {
+    let millis = at.since(now).as_millis();
+    let seconds = millis.abs() / 1_000;
+    let size = match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    };
+    if millis >= 0 { format!("in {size}") } else { format!("{size} ago") }
+}
+
+/// A table without frames, for things that people compare.
+pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    table.set_header(header.to_vec());
+    for row in rows {
+        table.add_row(row);
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    format!("{}\n", lines.join("\n"))
+}
+
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
