@@ -45,6 +45,8 @@ struct Search<'a> {
     trail: Vec<(u32, u8)>,
     /// What is reachable with as many bytes as the current round, and with one more.
     current: Vec<Visit>,
+    /// Those of the current round that do not branch any further.
+    ready: Vec<Visit>,
     next: Vec<Visit>,
 }
 
@@ -59,8 +61,8 @@ struct Visit {
 impl<'a> Search<'a> {
     fn new(left: &'a Nfa, right: &'a Nfa, ascii: bool) -> Self {
         let seen = vec![0; left.len() * right.len()];
-        let (current, next) = (Vec::new(), Vec::new());
-        Self { left, right, ascii, seen, trail: vec![(0, 0)], current, next }
+        let (current, ready, next) = (Vec::new(), Vec::new(), Vec::new());
+        Self { left, right, ascii, seen, trail: vec![(0, 0)], current, ready, next }
     }
 
     fn run(mut self, left: Side<'_>, right: Side<'_>, place: Place) -> Option<Vec<u8>> {
@@ -68,8 +70,12 @@ impl<'a> Search<'a> {
             self.stay(Visit { left, right, place, trail: 0 });
         }
         while !self.current.is_empty() {
+            // A round is completed before it reads: what the next one has seen is not as short.
             while let Some(visit) = self.current.pop() {
-                if self.expand(visit) {
+                self.branch(visit);
+            }
+            while let Some(visit) = self.ready.pop() {
+                if self.advance(visit) {
                     return Some(self.spell(visit.trail));
                 }
             }
@@ -78,19 +84,27 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Adds what `visit` leads to; true if it ends the search.
-    fn expand(&mut self, visit: Visit) -> bool {
+    fn branch(&mut self, visit: Visit) {
         let (left, right) = (self.left.state(visit.left), self.right.state(visit.right));
         if left.is_epsilon() {
             each_branch(left, |left| self.stay(Visit { left, ..visit }));
         } else if right.is_epsilon() {
             each_branch(right, |right| self.stay(Visit { right, ..visit }));
-        } else if let Some(&(a, left)) = self.left.read(visit.left)
+        } else {
+            self.ready.push(visit);
+        }
+    }
+
+    /// Reads a byte on both sides, or tells that both accept.
+    fn advance(&mut self, visit: Visit) -> bool {
+        if let Some(&(a, left)) = self.left.read(visit.left)
             && let Some(&(b, right)) = self.right.read(visit.right)
         {
             self.read(a.and(b), Visit { left, right, ..visit });
+            return false;
         }
-        matches!((left, right), (State::Match { .. }, State::Match { .. })) && visit.place == Place::Inner
+        let states = (self.left.state(visit.left), self.right.state(visit.right));
+        matches!(states, (State::Match { .. }, State::Match { .. })) && visit.place == Place::Inner
     }
 
     fn read(&mut self, common: ByteSet, target: Visit) {
