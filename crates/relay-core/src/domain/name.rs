@@ -257,7 +257,7 @@ impl From<AgentName> for Party {
 
 /// Somebody as a caller writes it, before anyone looked whether that somebody exists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(from = "String", into = "String")]
 pub struct Address {
     /// Any text: what is not a name is an unknown recipient with near names, not a spelling lesson.
     pub name: String,
@@ -280,10 +280,9 @@ impl Address {
     }
 }
 
-impl TryFrom<String> for Address {
-    type Error = std::convert::Infallible;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Ok(Address::parse(&text))
+impl From<String> for Address {
+    fn from(text: String) -> Self {
+        Address::parse(&text)
     }
 }
 
