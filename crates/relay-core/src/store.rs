@@ -246,6 +246,8 @@ pub trait Repository {
     /// The project root first, then its other worktrees.
     fn roots(&self) -> Vec<String>;
     fn case(&self) -> Case;
+    /// Whether this path of the project is a file: such a claim is narrow, and nothing needs to be counted.
+    fn is_file(&self, path: &str) -> bool;
     /// Tracked paths, sorted; `None` outside a repository and above 50,000 files.
     fn tracked(&self) -> Option<std::rc::Rc<[String]>>;
 }
