@@ -300,17 +300,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
 }
 
 fn newest(ctx: &Ctx<'_>, facts: &dyn Facts, me: &Party) -> Result<Vec<MessageShape>> {
-    let query = InboxQuery {
-        recipient: me,
-        after: 0,
-        thread: None,
-        from: None,
-        urgent: false,
-        with_read: false,
-        never_surfaced: false,
-        limit: ctx.limits.page,
-        bodies: false,
-    };
+    let query = InboxQuery::unread(me, ctx.limits.page);
     let viewer = Viewer::Agent(me.clone());
     let unread = facts.inbox(&query)?;
     Ok(unread.iter().rev().take(SPELT_OUT).map(|message| MessageShape::of(message, &viewer, false)).collect())

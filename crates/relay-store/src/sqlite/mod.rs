@@ -116,8 +116,10 @@ impl Sqlite {
             return;
         }
         let errand = Errand { verb: "tidy", agent: "", wait: gate_wait, durable: true };
-        if let Ok(_gate) = Gate::take(&self.folder, errand) {
-            let _ = self.connection.busy_timeout(std::time::Duration::from_millis(100));
+        let Ok(_gate) = Gate::take(&self.folder, errand) else { return };
+        // Of many writers that saw the log too long, one is enough; and none waits for a reader while it holds the gate.
+        if self.log_bytes() > LOG_KEPT {
+            let _ = self.connection.busy_timeout(std::time::Duration::ZERO);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }
