@@ -5,6 +5,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::event::hex;
 
 /// Names with a meaning of their own; nobody may register them.
 pub const RESERVED: [&str; 4] = ["human", "relay", "all", "thread"];
@@ -142,7 +145,12 @@ impl ThreadId {
         }
         prefix.truncate(Self::MAX / 2);
         let mut id = format!("{prefix}.{thread}");
-        id.truncate(Self::MAX);
+        if id.len() > Self::MAX {
+            // Two long ids must not become one when their ends are cut off.
+            let digest = hex(&Sha256::digest(id.as_bytes()));
+            id.truncate(Self::MAX - 9);
+            id = format!("{id}-{}", &digest[..8]);
+        }
         ThreadId(id)
     }
 }
@@ -362,9 +370,15 @@ mod tests {
             assert_eq!(id.as_str(), expected);
             assert!(ThreadId::parse(id.as_str()).is_ok());
         }
-        let long = ThreadId::parse(&"t".repeat(128)).unwrap_or_else(|fault| panic!("{fault}"));
-        let id = ThreadId::of_other_project(&ProjectKey::resolved("/srv/app"), &long);
-        assert!(ThreadId::parse(id.as_str()).is_ok());
+        let app = ProjectKey::resolved("/srv/app");
+        let long = |end: &str| {
+            let thread =
+                ThreadId::parse(&format!("{}{end}", "t".repeat(127))).unwrap_or_else(|fault| panic!("{fault}"));
+            ThreadId::of_other_project(&app, &thread)
+        };
+        assert_eq!(long("a").as_str().len(), 128);
+        assert!(ThreadId::parse(long("a").as_str()).is_ok());
+        assert_ne!(long("a"), long("b"));
     }
 
     #[test]
