@@ -163,11 +163,8 @@ pub(super) fn thread_view(
     let Some(thread) = facts.thread(id)? else {
         return Ok(None);
     };
-    let visible: Vec<_> = facts
-        .thread_messages(&thread.id, ctx.limits.page)?
-        .into_iter()
-        .filter(|message| viewer.sees(message))
-        .collect();
+    let last = facts.thread_messages(&thread.id, ctx.limits.page)?;
+    let (visible, hidden): (Vec<_>, Vec<_>) = last.into_iter().partition(|message| viewer.sees(message));
     let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
     // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
     if thread.messages > 0 && visible.is_empty() && participants.is_empty() {
@@ -199,7 +196,7 @@ pub(super) fn thread_view(
             id: thread.id.to_string(),
             subject: thread.subject.filter(|_| subject_is_visible),
             done: thread.done,
-            messages: thread.messages,
+            messages: thread.messages.saturating_sub(hidden.len() as u64),
             last_at: thread.last_at,
         },
         participants,
