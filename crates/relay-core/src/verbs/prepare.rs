@@ -44,6 +44,9 @@ pub struct Outcome {
     pub granted: Vec<GrantedShape>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ConflictShape>,
+    /// All of them, where not every one is spelt out.
+    #[serde(default, skip_serializing_if = "start::is_zero")]
+    pub conflicts_total: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,6 +137,7 @@ fn digest(ctx: &Ctx<'_>, input: &Input, told: Told<Prepared>) -> Result<Done> {
         reservations: view.reservations,
         granted: reserved.granted,
         conflicts: reserved.conflicts,
+        conflicts_total: reserved.conflicts_total,
     };
     let mut next = told.next;
     if ctx.caller.named.is_none() && ctx.caller.variable.is_none() && ctx.caller.session.is_none() {
