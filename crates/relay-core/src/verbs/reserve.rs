@@ -336,10 +336,10 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
     Code::FileReservationConflict
         .refuse(format!(
-            "{} is held by {} as {}, for example {}",
+            "{} overlaps {} of {}: both match {}",
             wanted[first.wanted].pattern.as_str(),
-            first.theirs.holder,
             first.theirs.pattern,
+            first.theirs.holder,
             first.example
         ))
         .with("conflicts", rows)
