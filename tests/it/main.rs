@@ -9,4 +9,10 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod blind;
+mod config;
+mod golden;
+mod names;
+mod reading;
 mod smoke;
+mod terminal;
