@@ -167,6 +167,10 @@ impl App {
             Ok(ctx) => ctx,
             Err(refusal) => return self.fail_outside(request.verb(), &refusal),
         };
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().as_deref() == Some(request.verb()) {
+            return self.fail(&recover::failure(&ctx, request, &Code::Internal.refuse("broken by a test")));
+        }
         let status = match verbs::run(&ctx, request) {
             Ok(done) => self.succeed(&ctx, &done),
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
@@ -191,6 +195,10 @@ impl App {
     }
 
     pub fn print(&self, done: &Done, now: Timestamp) -> Written {
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().is_some_and(|broken| broken.strip_suffix(":hollow") == Some(done.verb)) {
+            return self.output.line(&Answer::new(done.verb, serde_json::json!({}), Vec::new(), Vec::new()));
+        }
         if self.output.json {
             self.output.line(&Answer::new(done.verb, &done.outcome, done.signals.clone(), done.next.clone()))
         } else {
