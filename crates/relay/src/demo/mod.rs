@@ -32,9 +32,10 @@ fn whole(app: &App, interrupted: &mut bool) -> Result<(serde_json::Value, String
     let played = play::play(&mut stage);
     *interrupted = stage.is_interrupted();
     played?;
-    let count = stage.steps().len();
-    Ok((
-        serde_json::json!({"steps": stage.steps()}),
-        format!("{count} commands, each a process of its own, and nothing is left of them. Now yours: relay start\n"),
-    ))
+    let steps = stage.strike()?;
+    let text = format!(
+        "\n{} commands, each a process of its own, and nothing is left of them. Now yours: relay start\n",
+        steps.len()
+    );
+    Ok((serde_json::json!({"steps": steps}), text))
 }

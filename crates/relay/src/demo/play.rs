@@ -25,12 +25,13 @@ pub(super) fn play(stage: &mut Stage) -> Result<()> {
     let desks =
         Desks { blue: stage.main_worktree(), red: stage.linked_worktree(), gold: stage.main_worktree().join("docs") };
     everybody_starts(stage, &desks)?;
-    two_want_the_same_file(stage, &desks)?;
-    they_talk(stage, &desks)?;
-    first_contact(stage, &desks)?;
-    consent_is_asked_for(stage, &desks)?;
-    a_block_holds(stage, &desks)?;
-    everything_is_given_back(stage, &desks)
+    for scene in
+        [two_want_the_same_file, they_talk, first_contact, consent_is_asked_for, a_block_holds, all_is_given_back]
+    {
+        stage.pause();
+        scene(stage, &desks)?;
+    }
+    Ok(())
 }
 
 /// Narrates a step in one line.
@@ -44,9 +45,24 @@ fn everybody_starts(stage: &mut Stage, desks: &Desks) -> Result<()> {
     let key = std::fs::canonicalize(&desks.blue).unwrap_or_else(|_| desks.blue.clone());
     let key = key.to_string_lossy().into_owned();
     let cast = [
-        (BLUE, &desks.blue, "Rewrite the login", "{/result/agent/name} is registered: {/result/agent/task}. The bus is {/result/project/key}"),
-        (RED, &desks.red, "Expire sessions", "{/result/agent/name} stands in a linked worktree and is on the same bus, {/result/project/key}"),
-        (GOLD, &desks.gold, "Document the API", "{/result/agent/name} is the third, with {/result/inbox/unread} unread messages"),
+        (
+            BLUE,
+            &desks.blue,
+            "Rewrite the login",
+            "{/result/agent/name} is registered: {/result/agent/task}. The bus is {/result/project/key}",
+        ),
+        (
+            RED,
+            &desks.red,
+            "Expire sessions",
+            "{/result/agent/name} stands in a linked worktree and is on the same bus, {/result/project/key}",
+        ),
+        (
+            GOLD,
+            &desks.gold,
+            "Document the API",
+            "{/result/agent/name} is the third, with {/result/inbox/unread} unread messages",
+        ),
     ];
     for (agent, folder, task, line) in cast {
         let reply = stage.run(agent, folder, &["start", "--task", task])?.success()?;
@@ -106,7 +122,17 @@ fn they_talk(stage: &mut Stage, desks: &Desks) -> Result<()> {
 }
 
 fn first_contact(stage: &mut Stage, desks: &Desks) -> Result<()> {
-    let send = ["send", "--to", RED, "--thread", "docs-7", "--subject", "How long is a session?", "--body", "For the API page."];
+    let send = [
+        "send",
+        "--to",
+        RED,
+        "--thread",
+        "docs-7",
+        "--subject",
+        "How long is a session?",
+        "--body",
+        "For the API page.",
+    ];
     let reply = stage.run(GOLD, &desks.gold, &send)?.success()?;
     let reply = reply.expect("/signals/0/code", "RECOVERED")?.expect("/result/message/recipients/0/name", RED)?;
     let line = "first contact just works, #{/result/message/id} is there; {/signals/0/code}: {/signals/0/text}";
@@ -158,19 +184,22 @@ fn a_block_holds(stage: &mut Stage, desks: &Desks) -> Result<()> {
     let reply = reply.expect("/result/agents/0/name", BLUE)?.expect("/result/agents/2/name", GOLD)?;
     let lines = reply.fill_each("/result/agents", "{/name} is {/state} and takes mail by policy {/policy}: {/task}")?;
     stage.tell(&reply, lines);
-    let send = ["send", "--to", "human", "--thread", "docs-7", "--subject", "Session length", "--body", "GoldOwl blocks me."];
+    let send =
+        ["send", "--to", "human", "--thread", "docs-7", "--subject", "Session length", "--body", "GoldOwl blocks me."];
     let reply = stage.run(RED, &desks.red, &send)?.success()?.expect("/result/message/recipients/0/name", "human")?;
     tell(stage, reply, "escalates: #{/result/message/id} waits for the {/result/message/recipients/0/name}")?;
     Ok(())
 }
 
-fn everything_is_given_back(stage: &mut Stage, desks: &Desks) -> Result<()> {
+fn all_is_given_back(stage: &mut Stage, desks: &Desks) -> Result<()> {
     let reply = stage.run(RED, &desks.red, &["release", "--all"])?.success()?;
     let reply = reply.expect("/result/released/0/pattern", "src/auth/session.rs")?;
     tell(stage, reply, "gave back #{/result/released/0/id} {/result/released/0/pattern}")?;
     let reply = stage.run(BLUE, &desks.blue, &["release", "--reason", THREAD, "--done"])?.success()?;
     let reply = reply.expect("/result/released/0/pattern", "src/auth/**")?;
-    tell(stage, reply, "gave back #{/result/released/0/id} {/result/released/0/pattern} and closed the thread")?;
+    let reply = reply.expect("/result/thread_done", THREAD)?;
+    let line = "gave back #{/result/released/0/id} {/result/released/0/pattern}; {/result/thread_done} is done";
+    tell(stage, reply, line)?;
     let reply = stage.run(GOLD, &desks.gold, &["look", "reservations"])?.success()?.expect("/result/total", 0)?;
     tell(stage, reply, "{/result/total} claims are left")?;
     let reply = stage.run(GOLD, &desks.gold, &["log", "--limit", "8"])?.success()?;

@@ -76,7 +76,10 @@ impl Reply {
 
     pub fn list(&self, pointer: &str) -> Result<&[Value]> {
         let value = self.value(pointer)?;
-        value.as_array().map(Vec::as_slice).ok_or_else(|| self.surprise(&format!("a list at {pointer}"), &value.to_string()))
+        value
+            .as_array()
+            .map(Vec::as_slice)
+            .ok_or_else(|| self.surprise(&format!("a list at {pointer}"), &value.to_string()))
     }
 
     /// A command that the answer holds, as it was printed.
@@ -120,7 +123,8 @@ impl Reply {
 
 /// A value as people read it: a text without its quotes, a command as one types it.
 fn shown(value: &Value) -> String {
-    let words = |list: &Vec<Value>| list.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+    let words =
+        |list: &Vec<Value>| list.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
     match value {
         Value::String(text) => text.clone(),
         Value::Array(list) => words(list).map_or_else(|| value.to_string(), |words| shell::line(&words)),

@@ -68,8 +68,19 @@ impl Stage {
         self.root.path().join("home")
     }
 
-    pub fn steps(&self) -> &[Value] {
-        &self.steps
+    /// Takes everything down and hands out what was played.
+    pub fn strike(self) -> Result<Vec<Value>> {
+        let folder = self.root.path().to_owned();
+        let removed = self.root.close();
+        removed.map_err(|fault| Code::StoreIo.refuse(format!("{} cannot be removed: {fault}", folder.display())))?;
+        Ok(self.steps)
+    }
+
+    /// An empty line between what belongs together.
+    pub fn pause(&self) {
+        if !self.output.json {
+            self.output.text("\n");
+        }
     }
 
     pub fn is_interrupted(&self) -> bool {
@@ -143,7 +154,8 @@ impl Stage {
 
     /// Runs a command of an answer exactly as it was printed, from a folder that has nothing to do with the project.
     pub fn run_printed(&self, agent: &str, printed: Vec<String>) -> Result<Reply> {
-        let output = self.relay(self.root.path(), printed.get(1..).unwrap_or_default())?.output().map_err(cannot_start)?;
+        let output =
+            self.relay(self.root.path(), printed.get(1..).unwrap_or_default())?.output().map_err(cannot_start)?;
         self.read(agent, printed, &output)
     }
 
