@@ -248,7 +248,14 @@ impl Run {
     /// Exactly one line of JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
-        assert_eq!(self.stdout.matches('\n').count(), 1, "{}\nstdout: {}\nstderr: {}", self.line, self.stdout, self.stderr);
+        assert_eq!(
+            self.stdout.matches('\n').count(),
+            1,
+            "{}\nstdout: {}\nstderr: {}",
+            self.line,
+            self.stdout,
+            self.stderr
+        );
         serde_json::from_str(&self.stdout).unwrap_or_else(|fault| panic!("{}: {fault}: {}", self.line, self.stdout))
     }
 
@@ -265,6 +272,11 @@ impl Run {
     /// The codes of the signals.
     #[track_caller]
     pub fn signals(&self) -> Vec<String> {
-        self.json()["signals"].as_array().unwrap().iter().map(|signal| signal["code"].as_str().unwrap().to_owned()).collect()
+        self.json()["signals"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|signal| signal["code"].as_str().unwrap().to_owned())
+            .collect()
     }
 }

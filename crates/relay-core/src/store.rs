@@ -112,6 +112,23 @@ pub struct InboxQuery<'a> {
     pub bodies: bool,
 }
 
+impl<'a> InboxQuery<'a> {
+    /// Everything unread, without the texts.
+    pub fn unread(recipient: &'a Party, limit: usize) -> Self {
+        InboxQuery {
+            recipient,
+            after: 0,
+            thread: None,
+            from: None,
+            urgent: false,
+            with_read: false,
+            never_surfaced: false,
+            limit,
+            bodies: false,
+        }
+    }
+}
+
 /// A pair of live claims that share a path: (mine, theirs).
 pub type Pair = (Reservation, Reservation);
 
@@ -246,6 +263,8 @@ pub trait Repository {
     /// The project root first, then its other worktrees.
     fn roots(&self) -> Vec<String>;
     fn case(&self) -> Case;
+    /// Whether this path of the project is a file: such a claim is narrow, and nothing needs to be counted.
+    fn is_file(&self, path: &str) -> bool;
     /// Tracked paths, sorted; `None` outside a repository and above 50,000 files.
     fn tracked(&self) -> Option<std::rc::Rc<[String]>>;
 }

@@ -148,6 +148,7 @@ CREATE TABLE told (
     mark   TEXT NOT NULL,
     PRIMARY KEY (agent, mine, theirs)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX told_of_claim ON told (mine);
 
 CREATE TABLE links (
     id           INTEGER PRIMARY KEY REFERENCES events (number),

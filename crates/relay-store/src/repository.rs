@@ -199,6 +199,10 @@ impl Repository for Files {
         })
     }
 
+    fn is_file(&self, path: &str) -> bool {
+        self.root.join(path).is_file()
+    }
+
     fn tracked(&self) -> Option<Rc<[String]>> {
         self.tracked.get_or_init(|| self.read_index()).clone()
     }

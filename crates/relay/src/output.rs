@@ -27,7 +27,7 @@ impl Output {
 
     pub fn text(self, text: &str) -> Written {
         let mut out = anstream::stdout().lock();
-        seen(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+        seen(&out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
     pub fn complain(self, text: &str) {
@@ -36,7 +36,7 @@ impl Output {
     }
 }
 
-fn seen(result: io::Result<()>) -> Written {
+fn seen(result: &io::Result<()>) -> Written {
     match result {
         Ok(()) => Written::Out,
         Err(_) => Written::Unseen,

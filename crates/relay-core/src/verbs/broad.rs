@@ -16,9 +16,12 @@ pub(super) fn breadth(repository: &dyn Repository, pattern: &Pattern) -> Option<
     if pattern.as_str() == "**" {
         return Some(Breadth::Everything);
     }
+    let prefix = pattern.prefix(repository.case());
+    if pattern.is_literal() && repository.is_file(&prefix) {
+        return None;
+    }
     let tracked = repository.tracked()?;
     let compiled = pattern.compile(repository.case());
-    let prefix = pattern.prefix(repository.case());
     let near = under(&tracked, &prefix);
     // Counting stops being useful where even everything under the prefix is few.
     if near.len() < FEWEST || near.len() * SHARE < tracked.len() {
@@ -55,6 +58,9 @@ mod tests {
         }
         fn case(&self) -> Case {
             Case::Sensitive
+        }
+        fn is_file(&self, path: &str) -> bool {
+            path.ends_with(".rs")
         }
         fn tracked(&self) -> Option<Rc<[String]>> {
             self.0.clone()

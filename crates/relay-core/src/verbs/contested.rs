@@ -52,11 +52,12 @@ pub(super) fn news(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, now: Timesta
         if stands {
             continue;
         }
-        if let (Some(mine), Some(theirs)) = (facts.claim(pair.mine)?, facts.claim(pair.theirs)?) {
+        if let (Some(mine), Some(theirs)) = (facts.claim(pair.mine)?, facts.claim(pair.theirs)?)
+            && mine.is_live(now)
+            && mine.holder.same_as(&agent.name)
+        {
             // What I gave up myself is no news to me.
-            if mine.is_live(now) && mine.holder.same_as(&agent.name) {
-                news.contested.push(shape(ctx, &mine, &theirs, true));
-            }
+            news.contested.push(shape(ctx, &mine, &theirs, true));
             news.told.push(Told { mark: reservation::ENDED.to_owned(), ..pair.clone() });
         }
     }

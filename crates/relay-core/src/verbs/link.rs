@@ -373,7 +373,7 @@ fn answered(ctx: &Ctx<'_>, told: Told<Outcome>, time: Span) -> Result<Told<Outco
     }
     let (from, to) = (Party::try_from(asked.from.clone())?, Party::try_from(asked.to.clone())?);
     let announcement = wait::announcement(ctx, "link", from.clone(), vec![to.clone()], Vec::new());
-    let _guard = wait::enter(ctx, &announcement)?;
+    let _announced = wait::enter(ctx, &announcement)?;
     let answer = wait::until(ctx, time, |now| {
         let link = ctx.store.read()?.link(&from, &to)?;
         Ok(match link.filter(|link| link.state(now) != LinkState::Requested) {

@@ -214,7 +214,7 @@ fn waiting(ctx: &Ctx<'_>, input: &Input, from: Option<&Party>, time: Span) -> Re
     let for_whom = from.cloned().into_iter().collect();
     let announcement = wait::announcement(ctx, "poll", actor.party(), for_whom, Vec::new());
     let _guard =
-        if from.is_some() { wait::enter(ctx, &announcement)? } else { ctx.store.presence().enter(&announcement)? };
+        if from.is_some() { wait::enter(ctx, &announcement)?.0 } else { ctx.store.presence().enter(&announcement)? };
     let found = wait::until(ctx, time, |now| {
         let facts = ctx.store.read()?;
         let page = page(ctx, &*facts, &actor, input, from, true, now)?;

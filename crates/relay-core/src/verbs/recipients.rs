@@ -118,7 +118,7 @@ fn members(
             Some(agent) => agents.push(agent),
             None if party == writing.actor.party() => {}
             None => {
-                left_out.push(LeftOut { name: party.to_string(), reason: "not an agent of this project".to_owned() })
+                left_out.push(LeftOut { name: party.to_string(), reason: "not an agent of this project".to_owned() });
             }
         }
     }

@@ -64,7 +64,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         let claims = selected(writing, &agent, input, &patterns)?;
         match input.renew {
             Some(ttl) => renew(writing, &agent, &claims, ttl),
-            None => give_back(writing, &agent, input, claims, &keep),
+            None => give_back(writing, &agent, input, &claims, &keep),
         }
     })?;
     Ok(Done::new("release", told, Any::Release))
@@ -168,13 +168,13 @@ fn give_back(
     writing: &mut Writing<'_>,
     agent: &Agent,
     input: &Input,
-    claims: Vec<Reservation>,
+    claims: &[Reservation],
     keep: &[Pattern],
 ) -> Result<Outcome> {
     let kept_already = |claim: &Reservation| keep.iter().any(|pattern| pattern.as_str() == claim.pattern);
     let (kept, released): (Vec<_>, Vec<_>) = claims.iter().cloned().partition(kept_already);
     for pattern in keep {
-        inside(writing.ctx, pattern, &claims)?;
+        inside(writing.ctx, pattern, claims)?;
     }
     if !released.is_empty() {
         let claims = released.iter().map(|claim| claim.id).collect();

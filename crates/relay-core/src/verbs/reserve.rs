@@ -110,13 +110,11 @@ pub(super) fn story(
     let near = neighbours(writing, wanted)?;
     let clashes = clashes(&*writing.tx, &agent, wanted, &near, !input.shared, now)?;
     if input.if_free {
-        if let Some(ticket) = ticket
-            && let Some(earlier) = earlier_waiter(writing, &agent, wanted, ticket)
-        {
-            return Err(behind(&earlier));
-        }
         if !clashes.is_empty() {
             return Err(conflict(writing.ctx, wanted, &clashes));
+        }
+        if let Some(earlier) = ticket.and_then(|ticket| earlier_waiter(writing, &agent, wanted, ticket)) {
+            return Err(behind(&earlier));
         }
     }
     within_limit(writing, &agent, wanted)?;
@@ -334,7 +332,7 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     let mut holders: Vec<&str> = clashes.iter().map(|clash| clash.theirs.holder.as_str()).collect();
     holders.sort_unstable();
     holders.dedup();
-    let ends = clashes.iter().map(|clash| clash.theirs.expires_at).min().unwrap_or(ctx.now);
+    let free_at = clashes.iter().map(|clash| clash.theirs.expires_at).min().unwrap_or(ctx.now);
     let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
     Code::FileReservationConflict
         .refuse(format!(
@@ -347,7 +345,7 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
         .with("conflicts", rows)
         .with("conflicts_total", clashes.len())
         .with("holders", serde_json::json!(holders))
-        .with("ends", ends.millis())
+        .with("free_at", serde_json::json!(free_at))
         .with("patterns", serde_json::json!(patterns))
 }
 
@@ -417,14 +415,10 @@ fn announce(
     let wait = wait::announcement(ctx, "reserve", me.clone(), holders, patterns.to_vec());
     match guard {
         Some((guard, ticket)) => guard.update(&Wait { ticket: *ticket, ..wait }),
-        None => {
-            let entered = wait::enter(ctx, &wait)?;
-            let own = ctx.store.presence().waits().into_iter().find(|other| other.pid == ctx.pid && other.agent == me);
-            *guard = Some((entered, own.map_or(0, |own| own.ticket)));
-        }
+        None => *guard = Some(wait::enter(ctx, &wait)?),
     }
     let soon = ctx.clock.now().plus(Span::seconds(2));
-    let ends: Option<i64> = refusal.details.get("ends").and_then(serde_json::Value::as_i64);
+    let free_at = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
     // Behind another waiter only its process's end may free the way, and that wakes nobody.
-    Ok(ends.map_or(soon, Timestamp::from_millis))
+    Ok(free_at.unwrap_or(soon))
 }

@@ -114,7 +114,7 @@ pub(super) fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
 pub(super) fn scope(ctx: &Ctx<'_>, input: &Input) -> String {
     let name = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(AgentName::key);
     let session = input.session.as_ref().or(ctx.caller.session.as_ref());
-    format!("start {}", name.or_else(|| session.cloned()).unwrap_or_default())
+    name.unwrap_or_else(|| format!("session {}", session.map(String::as_str).unwrap_or_default()))
 }
 
 /// Registers or resumes, and claims what was asked for. The writing goes on as the agent.
@@ -127,7 +127,7 @@ pub(super) fn story(
     let session = input.session.clone().or_else(|| writing.ctx.caller.session.clone());
     let (name, new) = match wished(writing, session.as_deref())? {
         Some(name) => match writing.tx.agent(&name)? {
-            Some(agent) => (resume(writing, agent, &name, input, session)?, false),
+            Some(agent) => (resume(writing, agent, &name, input, session.as_ref())?, false),
             None => (register(writing, name, input, session)?, true),
         },
         None => {
@@ -160,7 +160,7 @@ fn resume(
     agent: Agent,
     wished: &AgentName,
     input: &Input,
-    session: Option<String>,
+    session: Option<&String>,
 ) -> Result<AgentName> {
     let ctx = writing.ctx;
     if agent.name != *wished {
@@ -172,7 +172,7 @@ fn resume(
     if agent.credential != ctx.caller.credential {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
-    let other_session = matches!((&agent.session, &session), (Some(bound), Some(session)) if bound != session);
+    let other_session = matches!((&agent.session, session), (Some(bound), Some(session)) if bound != session);
     if other_session && actor::alive(ctx, &agent) && !input.take_over {
         return Err(
             taken(&agent, format!("{} is bound to another session that is alive", agent.name)).with("take_over", true)
@@ -185,9 +185,10 @@ fn resume(
             .with("name", agent.name.as_str()));
     }
     let revived = state == Standing::Retired;
-    let changed = |new: &Option<String>, old: &Option<String>| new.clone().filter(|new| Some(new) != old.as_ref());
-    let (program, model) = (changed(&input.program, &agent.program), changed(&input.model, &agent.model));
-    let (task, session) = (changed(&input.task, &agent.task), changed(&session, &agent.session));
+    let changed = |new: Option<&String>, old: &Option<String>| new.filter(|new| Some(*new) != old.as_ref()).cloned();
+    let (program, model) =
+        (changed(input.program.as_ref(), &agent.program), changed(input.model.as_ref(), &agent.model));
+    let (task, session) = (changed(input.task.as_ref(), &agent.task), changed(session, &agent.session));
     if revived || program.is_some() || model.is_some() || task.is_some() || session.is_some() {
         let texts: Vec<_> = task.map(|task| writing.text("task", &task)).into_iter().collect();
         let task = texts.first().map(crate::domain::event::Text::hash);
@@ -299,17 +300,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
 }
 
 fn newest(ctx: &Ctx<'_>, facts: &dyn Facts, me: &Party) -> Result<Vec<MessageShape>> {
-    let query = InboxQuery {
-        recipient: me,
-        after: 0,
-        thread: None,
-        from: None,
-        urgent: false,
-        with_read: false,
-        never_surfaced: false,
-        limit: ctx.limits.page,
-        bodies: false,
-    };
+    let query = InboxQuery::unread(me, ctx.limits.page);
     let viewer = Viewer::Agent(me.clone());
     let unread = facts.inbox(&query)?;
     Ok(unread.iter().rev().take(SPELT_OUT).map(|message| MessageShape::of(message, &viewer, false)).collect())

@@ -23,8 +23,8 @@ pub fn announcement(ctx: &Ctx<'_>, verb: &str, agent: Party, for_whom: Vec<Party
     Wait { agent, verb: verb.to_owned(), pid: ctx.pid, ticket: 0, for_whom, patterns }
 }
 
-/// Announces a wait, or refuses it when those waited for already wait for the caller.
-pub(super) fn enter(ctx: &Ctx<'_>, wait: &Wait) -> Result<Box<dyn Guard>> {
+/// Announces a wait and draws its ticket, or refuses it when those waited for already wait for the caller.
+pub(super) fn enter(ctx: &Ctx<'_>, wait: &Wait) -> Result<(Box<dyn Guard>, u64)> {
     let agent = wait.agent.to_string();
     let gate =
         ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;
@@ -38,7 +38,7 @@ pub(super) fn enter(ctx: &Ctx<'_>, wait: &Wait) -> Result<Box<dyn Guard>> {
     let ticket = waits.iter().map(|other| other.ticket).max().unwrap_or(0) + 1;
     let guard = ctx.store.presence().enter(&Wait { ticket, ..wait.clone() })?;
     drop(gate);
-    Ok(guard)
+    Ok((guard, ticket))
 }
 
 /// The ring that `me` waiting for `targets` would close: me, …, me.

@@ -89,13 +89,15 @@ where
     R: Serialize,
 {
     let mut writing = open(ctx, verb, who)?;
-    if let Some(told) = remembered(&writing, verb, request)? {
+    // A newcomer acts under its own name from the middle of the story on; its keys stay where they were looked for.
+    let scope = writing.actor.scope();
+    if let Some(told) = remembered(&writing, &scope, verb, request)? {
         return Ok(told);
     }
     post::settle_held(&mut writing)?;
     let outcome = story(&mut writing)?;
     renew_by_activity(&mut writing)?;
-    finish(writing, verb, request, outcome)
+    finish(writing, &scope, verb, request, outcome)
 }
 
 /// Takes the turn. What an earlier command left between two projects is completed first, without holding the gate.
@@ -119,11 +121,12 @@ pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing
 /// The first answer, when this key was used before.
 fn remembered<T: DeserializeOwned, R: Serialize>(
     writing: &Writing<'_>,
+    scope: &str,
     verb: &str,
     request: &R,
 ) -> Result<Option<Told<T>>> {
     let ctx = writing.ctx;
-    let Some(first) = writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)? else {
+    let Some(first) = writing.tx.remembered(scope, &ctx.key.text)? else {
         return Ok(None);
     };
     if first.verb != verb || first.request != digest(&first.salt, verb, request)? {
@@ -137,19 +140,19 @@ fn remembered<T: DeserializeOwned, R: Serialize>(
 
 fn finish<T: Serialize, R: Serialize>(
     mut writing: Writing<'_>,
+    scope: &str,
     verb: &str,
     request: &R,
     outcome: T,
 ) -> Result<Told<T>> {
     let ctx = writing.ctx;
-    let scope = writing.actor.scope();
     standing_signals(&mut writing)?;
     let Writing { mut tx, actor, signals, next, wrote, .. } = writing;
     if wrote || ctx.key.chosen {
         let salt = ctx.random.bytes();
         let answer = serde_json::to_string(&(&outcome, &signals, &next)).map_err(internal)?;
         let remembered = Remembered { verb: verb.to_owned(), salt, request: digest(&salt, verb, request)?, answer };
-        tx.remember(&scope, &ctx.key.text, &remembered)?;
+        tx.remember(scope, &ctx.key.text, &remembered)?;
         tx.commit()?;
     }
     if let Some(agent) = actor.agent() {
@@ -223,6 +226,7 @@ pub(super) fn signals_for(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts, actor:
     Ok(signals)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
 pub(super) fn internal(fault: serde_json::Error) -> crate::error::Refusal {
     Code::Internal.refuse(format!("an answer could not be written or read back: {fault}"))
 }

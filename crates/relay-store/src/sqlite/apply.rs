@@ -306,7 +306,9 @@ impl Table<'_> {
     fn end_claim(&self, id: Number) -> Result<()> {
         self.run("UPDATE reservations SET ended = 1 WHERE id = ?1", [id])?;
         self.run("DELETE FROM overlaps WHERE other = ?1 AND one IN (SELECT other FROM overlaps WHERE one = ?1)", [id])?;
-        self.run("DELETE FROM overlaps WHERE one = ?1", [id])
+        self.run("DELETE FROM overlaps WHERE one = ?1", [id])?;
+        // Whoever ended it knows; the other side is told by its own poll.
+        self.run("DELETE FROM told WHERE mine = ?1", [id])
     }
 
     fn renewed(&self, claim: &Renewal) -> Result<()> {

@@ -91,7 +91,7 @@ impl Sqlite {
         } else {
             drop(tx);
         }
-        self.connection.query_row("SELECT id FROM project", [], |row| row.get(0)).map_err(|fault| self.refuse(fault))
+        self.connection.query_row("SELECT id FROM project", [], |row| row.get(0)).map_err(|fault| self.refuse(&fault))
     }
 
     pub(crate) fn note_move(&self, from: &ProjectKey, to: &ProjectKey, now: i64) -> Result<()> {
@@ -101,8 +101,8 @@ impl Sqlite {
         tx.commit()
     }
 
-    fn refuse(&self, fault: rusqlite::Error) -> relay_core::error::Refusal {
-        Fault::new(&self.folder).refuse(&fault)
+    fn refuse(&self, fault: &rusqlite::Error) -> relay_core::error::Refusal {
+        Fault::new(&self.folder).refuse(fault)
     }
 
     fn log_bytes(&self) -> u64 {
@@ -116,8 +116,10 @@ impl Sqlite {
             return;
         }
         let errand = Errand { verb: "tidy", agent: "", wait: gate_wait, durable: true };
-        if let Ok(_gate) = Gate::take(&self.folder, errand) {
-            let _ = self.connection.busy_timeout(std::time::Duration::from_millis(100));
+        let Ok(_gate) = Gate::take(&self.folder, errand) else { return };
+        // Of many writers that saw the log too long, one is enough; and none waits for a reader while it holds the gate.
+        if self.log_bytes() > LOG_KEPT {
+            let _ = self.connection.busy_timeout(std::time::Duration::ZERO);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }
@@ -127,19 +129,19 @@ impl Sqlite {
         let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
         self.connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .map_err(|fault| self.refuse(fault))?;
+            .map_err(|fault| self.refuse(&fault))?;
         Ok(self.read()?.tip()?.number)
     }
 
     pub fn health(&self) -> Result<Health> {
         let one = |sql: &str| {
-            self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(|fault| self.refuse(fault))
+            self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(|fault| self.refuse(&fault))
         };
         let bytes = std::fs::metadata(Self::file(&self.folder)).map_or(0, |metadata| metadata.len());
         let schema = self
             .connection
             .query_row("PRAGMA user_version", [], |row| row.get(0))
-            .map_err(|fault| self.refuse(fault))?;
+            .map_err(|fault| self.refuse(&fault))?;
         let check = one("PRAGMA quick_check(1)")?;
         if check != "ok" {
             return Err(Code::StoreDamaged

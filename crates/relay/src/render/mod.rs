@@ -66,6 +66,9 @@ pub fn failure(failure: &Failure) -> String {
     let error = &failure.error;
     let mut text = format!("{} {} [{}]\n", "Error:".red().bold(), escape_line(&error.message), error.code);
     text.push_str(&steps(&error.playbook));
+    if let Some(key) = error.idempotency_key.as_ref().filter(|_| error.retryable) {
+        let _ = writeln!(text, "  {}", format!("(the key of this request: {key})").dimmed());
+    }
     text
 }
 

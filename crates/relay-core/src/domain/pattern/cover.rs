@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use regex_automata::nfa::thompson::State;
+use regex_automata::util::alphabet::Unit;
 use regex_automata::util::primitives::StateID;
 
 use super::bytes::ByteSet;
@@ -72,9 +73,8 @@ impl Search<'_> {
     fn expand(&mut self, inner: StateID, outer: SetId, place: Place) -> bool {
         let state = self.inner.state(inner);
         each_branch(state, |branch| self.add(branch, outer, place));
-        if let Some(&(set, next)) = self.inner.read(inner) {
-            self.read(set, next, outer, place);
-        }
+        let (set, next) = self.inner.read(inner);
+        self.read(*set, next, outer, place);
         matches!(state, State::Match { .. }) && place == Place::Inner && !accepts(self.outer, &self.sets[outer])
     }
 
@@ -84,7 +84,7 @@ impl Search<'_> {
         for (bytes, place) in place.ascii_moves().iter().chain(high) {
             let ranges = set.and(*bytes).ranges();
             let letters = ranges.flat_map(|(low, high)| classes.representatives(low..=high));
-            for byte in letters.filter_map(|letter| letter.as_u8()) {
+            for byte in letters.filter_map(Unit::as_u8) {
                 let target = self.step(outer, classes.get(byte), byte);
                 self.add(next, target, *place);
             }

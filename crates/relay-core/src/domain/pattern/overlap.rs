@@ -45,9 +45,9 @@ struct Search<'a> {
     trail: Vec<(u32, u8)>,
     /// What is reachable with as many bytes as the current round, and with one more.
     current: Vec<Visit>,
-    /// Those of the current round that do not branch any further.
-    ready: Vec<Visit>,
     next: Vec<Visit>,
+    /// What of the current round does not branch any further.
+    ready: Vec<Visit>,
 }
 
 #[derive(Clone, Copy)]
@@ -61,8 +61,11 @@ struct Visit {
 impl<'a> Search<'a> {
     fn new(left: &'a Nfa, right: &'a Nfa, ascii: bool) -> Self {
         let seen = vec![0; left.len() * right.len()];
-        let (current, ready, next) = (Vec::new(), Vec::new(), Vec::new());
-        Self { left, right, ascii, seen, trail: vec![(0, 0)], current, ready, next }
+        // Most searches are short, and growing these would be a good part of their time.
+        let (current, next, ready) = (Vec::with_capacity(32), Vec::with_capacity(32), Vec::with_capacity(32));
+        let mut trail = Vec::with_capacity(32);
+        trail.push((0, 0));
+        Self { left, right, ascii, seen, trail, current, next, ready }
     }
 
     fn run(mut self, left: Side<'_>, right: Side<'_>, place: Place) -> Option<Vec<u8>> {
@@ -70,15 +73,17 @@ impl<'a> Search<'a> {
             self.stay(Visit { left, right, place, trail: 0 });
         }
         while !self.current.is_empty() {
-            // A round is completed before it reads: what the next one has seen is not as short.
+            // All branches come before the first read: what only the next round sees must not keep
+            // the current one from seeing it with a byte less.
             while let Some(visit) = self.current.pop() {
                 self.branch(visit);
             }
-            while let Some(visit) = self.ready.pop() {
-                if self.advance(visit) {
-                    return Some(self.spell(visit.trail));
+            for at in 0..self.ready.len() {
+                if self.advance(self.ready[at]) {
+                    return Some(self.spell(self.ready[at].trail));
                 }
             }
+            self.ready.clear();
             std::mem::swap(&mut self.current, &mut self.next);
         }
         None
@@ -97,17 +102,17 @@ impl<'a> Search<'a> {
 
     /// Reads a byte on both sides, or tells that both accept.
     fn advance(&mut self, visit: Visit) -> bool {
-        if let Some(&(a, left)) = self.left.read(visit.left)
-            && let Some(&(b, right)) = self.right.read(visit.right)
-        {
-            self.read(a.and(b), Visit { left, right, ..visit });
-            return false;
-        }
+        let (reads, left) = self.left.read(visit.left);
+        let (others, right) = self.right.read(visit.right);
+        self.read(reads.and(*others), Visit { left, right, ..visit });
         let states = (self.left.state(visit.left), self.right.state(visit.right));
         matches!(states, (State::Match { .. }, State::Match { .. })) && visit.place == Place::Inner
     }
 
     fn read(&mut self, common: ByteSet, target: Visit) {
+        if common.is_empty() {
+            return;
+        }
         let high = if self.ascii { &[] } else { target.place.high_moves() };
         for (bytes, place) in target.place.ascii_moves().iter().chain(high) {
             let Some(byte) = common.and(*bytes).most_readable() else {

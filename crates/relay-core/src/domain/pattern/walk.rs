@@ -44,10 +44,9 @@ impl<'a> Walk<'a> {
         next.clear();
         self.round += 1;
         for id in states {
-            if let Some((set, target)) = self.nfa.read(*id)
-                && set.contains(byte)
-            {
-                self.reach(*target, next);
+            let (set, target) = self.nfa.read(*id);
+            if set.contains(byte) {
+                self.reach(target, next);
             }
         }
     }

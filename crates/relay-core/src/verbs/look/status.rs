@@ -46,17 +46,7 @@ pub struct DebtItem {
 pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Outcome> {
     let (ctx, facts) = (looking.ctx, looking.facts);
     let agents = facts.agents()?;
-    let escalations = InboxQuery {
-        recipient: &Party::Human,
-        after: 0,
-        thread: None,
-        from: None,
-        urgent: false,
-        with_read: false,
-        never_surfaced: false,
-        limit: looking.limit,
-        bodies: false,
-    };
+    let escalations = InboxQuery::unread(&Party::Human, looking.limit);
     let mut waiting = 0;
     for agent in &agents {
         waiting += link::pending_for(facts, &Party::Agent(agent.name.clone()), ctx.now)?.len();
