@@ -82,7 +82,10 @@ fn an_agent_unseen_for_seven_days_has_retired_by_itself_and_start_revives_it() {
     assert_eq!(state(&bus), ["retired"]);
     bus.relay("BlueLake", ["poll"]).fails("AGENT_RETIRED");
     let revived = bus.relay("BlueLake", ["start"]).success().result();
-    assert_eq!((text(&revived["agent"]["name"]), text(&revived["agent"]["state"])), ("BlueLake".into(), "active".into()));
+    assert_eq!(
+        (text(&revived["agent"]["name"]), text(&revived["agent"]["state"])),
+        ("BlueLake".into(), "active".into())
+    );
     assert_eq!(state(&bus), ["active"]);
     bus.relay("BlueLake", ["poll"]).success();
 }
@@ -107,7 +110,9 @@ fn a_wished_name_is_taken_exactly_or_refused() {
     }
     let before = bus.events(0);
     let long = "a".repeat(65);
-    for name in ["a", &long, "9lives", "_x", "Blue Lake", "Blue/Lake", "Blåsjö", "..", "Human", "relay", "ALL", "thread"] {
+    for name in
+        ["a", &long, "9lives", "_x", "Blue Lake", "Blue/Lake", "Blåsjö", "..", "Human", "relay", "ALL", "thread"]
+    {
         bus.relay(name, ["start"]).fails("AGENT_NAME_INVALID");
     }
     bus.relay("", ["token", "human"]).success();
