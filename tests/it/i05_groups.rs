@@ -96,7 +96,10 @@ fn a_block_leaves_its_two_sides_out_of_each_others_groups() {
     bus.relay("RedForest", ["link", "--target", "BlueLake", "--block"]).success();
     for (from, expected) in [("BlueLake", "RedForest"), ("RedForest", "BlueLake")] {
         let result = bus.relay(from, ["send", "--to", "@all", "--subject", "Hi", "--body", from]).success().result();
-        assert_eq!((reached(&result), left_out(&result)), (vec!["GreenHill".to_owned()], named(&[(expected, "blocked")])));
+        assert_eq!(
+            (reached(&result), left_out(&result)),
+            (vec!["GreenHill".to_owned()], named(&[(expected, "blocked")]))
+        );
     }
 }
 
@@ -106,7 +109,8 @@ fn a_name_beside_a_group_is_reached_once_and_fails_like_any_name() {
     let result =
         bus.relay("BlueLake", ["send", "--to", "@all", "--cc", "RedForest", "--subject", "Hi", "--body", "text"]);
     let message = result.success().result()["message"].clone();
-    let mut rows: Vec<_> = message["recipients"].as_array().unwrap().iter().map(|row| (text(&row["name"]), text(&row["kind"]))).collect();
+    let mut rows: Vec<_> =
+        message["recipients"].as_array().unwrap().iter().map(|row| (text(&row["name"]), text(&row["kind"]))).collect();
     rows.sort();
     assert_eq!(rows, named(&[("GreenHill", "to"), ("RedForest", "cc")]));
     bus.relay("RedForest", ["policy", "block_all"]).success();
