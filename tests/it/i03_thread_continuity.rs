@@ -90,7 +90,10 @@ fn a_reply_that_names_another_thread_is_refused() {
     for other in ["bd-2", "bd-3"] {
         let args = ["send", "--reply-to", &parent, "--thread", other, "--body", "b"];
         let error = bus.relay("RedForest", args).fails("THREAD_MISMATCH").error();
-        assert_eq!((text(&error["details"]["thread"]), text(&error["details"]["named"])), ("bd-1".into(), other.into()));
+        assert_eq!(
+            (text(&error["details"]["thread"]), text(&error["details"]["named"])),
+            ("bd-1".into(), other.into())
+        );
     }
     assert_eq!(bus.events(0), before);
 }
@@ -138,14 +141,18 @@ fn check_off_thread(prepare: &[&str], subject_known: bool) {
         bus.send("RedForest", "BlueLake", "bd-1", "Login");
     }
     bus.relay("BlueLake", prepare).success();
-    let answer = bus.relay("BlueLake", ["send", "--to", "RedForest", "--subject", "It's done", "--body", "b"]).success();
+    let answer =
+        bus.relay("BlueLake", ["send", "--to", "RedForest", "--subject", "It's done", "--body", "b"]).success();
     assert!(answer.signals().contains(&"OFF_THREAD".to_owned()), "{prepare:?}");
     assert_ne!(answer.result()["message"]["thread"], "bd-1");
     let line = text(&answer.json()["next"][0]);
     bus.type_line("BlueLake", &line, "the same text").success();
     let thread = bus.relay("", ["thread", "bd-1"]).success().result();
     let last = thread["messages"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!((text(&last["body"]), text(&last["recipients"][0]["name"])), ("the same text".into(), "RedForest".into()));
+    assert_eq!(
+        (text(&last["body"]), text(&last["recipients"][0]["name"])),
+        ("the same text".into(), "RedForest".into())
+    );
 }
 
 #[test]
