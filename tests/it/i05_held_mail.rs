@@ -29,7 +29,10 @@ fn those_who_may_be_reached_get_it_now_and_the_others_are_asked() {
     assert_eq!(bus.inbox("GreenHill"), [id]);
     assert_eq!(bus.inbox("RedForest"), [0; 0]);
     let situation = bus.relay("RedForest", ["start"]).success().result();
-    assert_eq!((situation["inbox"]["unread"].as_u64(), text(&situation["contacts_waiting"][0]["from"])), (Some(0), "BlueLake".into()));
+    assert_eq!(
+        (situation["inbox"]["unread"].as_u64(), text(&situation["contacts_waiting"][0]["from"])),
+        (Some(0), "BlueLake".into())
+    );
     bus.relay("RedForest", ["ack", &id.to_string()]).fails("NOT_A_RECIPIENT");
 }
 

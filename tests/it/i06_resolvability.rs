@@ -118,17 +118,26 @@ fn a_message_into_another_project_has_a_number_and_a_thread_in_each() {
     let mut args: Vec<&str> = letter("RedForest@other", "bd-1").to_vec();
     args.push("--ack-required");
     let sent = bus.relay("BlueLake", args).success().result()["message"].clone();
-    assert_eq!((text(&sent["thread"]), text(&sent["recipients"][0]["name"])), ("bd-1".into(), format!("RedForest@{other}")));
+    assert_eq!(
+        (text(&sent["thread"]), text(&sent["recipients"][0]["name"])),
+        ("bd-1".into(), format!("RedForest@{other}"))
+    );
 
     let mail = there(&["poll", "--bodies"]);
     let received = &mail["messages"][0];
-    assert_eq!((text(&received["thread"]), text(&received["from"]), text(&received["body"])), ("repo.bd-1".into(), asker.clone(), "text".into()));
+    assert_eq!(
+        (text(&received["thread"]), text(&received["from"]), text(&received["body"])),
+        ("repo.bd-1".into(), asker.clone(), "text".into())
+    );
     let number = received["id"].to_string();
 
     // The answer finds its way back into the thread that it came from, and so does the ack.
     there(&["send", "--reply-to", &number, "--body", "answer"]);
     let back = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
-    assert_eq!((text(&back["messages"][0]["thread"]), text(&back["messages"][0]["body"])), ("bd-1".into(), "answer".into()));
+    assert_eq!(
+        (text(&back["messages"][0]["thread"]), text(&back["messages"][0]["body"])),
+        ("bd-1".into(), "answer".into())
+    );
     assert_eq!(back["messages"][0]["from"], format!("RedForest@{other}"));
     there(&["ack", &number]);
     let own = bus.relay("BlueLake", ["message", &sent["id"].to_string()]).success().result();

@@ -19,8 +19,14 @@ fn every_valid_claim_is_granted_and_its_conflicts_are_told_beside_it() {
     assert_eq!(column(&second.result()["granted"], "pattern"), ["src/auth/*.rs", "docs/**"]);
     let conflict = second.result()["conflicts"][0].clone();
     assert_eq!(conflict["id"], first.result()["granted"][0]["id"]);
-    assert_eq!([&conflict["pattern"], &conflict["holder"], &conflict["overlaps"], &conflict["reason"]], ["src/**", "BlueLake", "src/auth/*.rs", "bd-1"]);
-    assert_eq!((&conflict["exclusive"], &conflict["expires_at"]), (&Value::Bool(true), &first.result()["granted"][0]["expires_at"]));
+    assert_eq!(
+        [&conflict["pattern"], &conflict["holder"], &conflict["overlaps"], &conflict["reason"]],
+        ["src/**", "BlueLake", "src/auth/*.rs", "bd-1"]
+    );
+    assert_eq!(
+        (&conflict["exclusive"], &conflict["expires_at"]),
+        (&Value::Bool(true), &first.result()["granted"][0]["expires_at"])
+    );
     let example = text(&conflict["example"]);
     assert!(example.starts_with("src/auth/") && example.ends_with(".rs"), "{example}");
     assert_eq!(second.result()["conflicts_total"], 1);
@@ -74,7 +80,9 @@ fn patterns_start_at_the_root_of_the_project_wherever_they_are_typed() {
     let bus = Bus::with(&["BlueLake"]);
     bus.track(&["src/deep/a.rs"]);
     let inside = bus.repo().join("src/deep/a.rs").to_str().unwrap().to_owned();
-    for (typed, expected) in [("a.rs", "a.rs"), ("./src/./x", "src/x"), ("src//y", "src/y"), (inside.as_str(), "src/deep/a.rs")] {
+    for (typed, expected) in
+        [("a.rs", "a.rs"), ("./src/./x", "src/x"), ("src//y", "src/y"), (inside.as_str(), "src/deep/a.rs")]
+    {
         let mut command = bus.args("BlueLake", ["reserve", typed]);
         command.current_dir(bus.repo().join("src/deep"));
         assert_eq!(crate::bus::run(command).success().result()["granted"][0]["pattern"], expected);
@@ -142,10 +150,16 @@ fn if_free_claims_nothing_where_anything_is_held() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     let held = bus.relay("BlueLake", ["reserve", "src/**"]).success().result()["granted"][0]["id"].clone();
     let before = bus.events(0);
-    let error = bus.relay("RedForest", ["reserve", "docs/**", "src/a.rs", "--if-free"]).fails("FILE_RESERVATION_CONFLICT").error();
+    let error = bus
+        .relay("RedForest", ["reserve", "docs/**", "src/a.rs", "--if-free"])
+        .fails("FILE_RESERVATION_CONFLICT")
+        .error();
     assert_eq!(bus.events(0), before, "nothing is recorded");
     let conflict = &error["details"]["conflicts"][0];
-    assert_eq!((&conflict["id"], text(&conflict["holder"]), text(&conflict["overlaps"])), (&held, "BlueLake".into(), "src/a.rs".into()));
+    assert_eq!(
+        (&conflict["id"], text(&conflict["holder"]), text(&conflict["overlaps"])),
+        (&held, "BlueLake".into(), "src/a.rs".into())
+    );
     let free = bus.relay("RedForest", ["reserve", "docs/**", "--if-free"]).success();
     assert_eq!((ids(&free.result()["granted"]).len(), holders(&free)), (1, vec![]));
     bus.relay("RedForest", ["reserve", "docs/**", "--wait", "1s"]).fails("INPUT_INVALID");
@@ -154,10 +168,14 @@ fn if_free_claims_nothing_where_anything_is_held() {
 #[test]
 fn the_same_pattern_again_renews_and_keeps_its_id() {
     let bus = Bus::with(&["BlueLake"]);
-    let first = bus.relay("BlueLake", ["reserve", "src/**", "--reason", "bd-1"]).success().result()["granted"][0].clone();
+    let first =
+        bus.relay("BlueLake", ["reserve", "src/**", "--reason", "bd-1"]).success().result()["granted"][0].clone();
     bus.advance(60_000);
     let again = bus.relay("BlueLake", ["reserve", "./src/**", "--ttl", "2h"]).success().result()["granted"][0].clone();
-    assert_eq!((&again["id"], &again["reason"], &again["renewed"]), (&first["id"], &first["reason"], &Value::Bool(true)));
+    assert_eq!(
+        (&again["id"], &again["reason"], &again["renewed"]),
+        (&first["id"], &first["reason"], &Value::Bool(true))
+    );
     assert_ne!(again["expires_at"], first["expires_at"]);
     let shared = bus.relay("BlueLake", ["reserve", "src/**", "--shared"]).success().result()["granted"][0].clone();
     assert_eq!((&shared["id"], &shared["exclusive"]), (&first["id"], &Value::Bool(false)));

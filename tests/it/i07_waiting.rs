@@ -84,7 +84,8 @@ fn a_newcomer_with_if_free_does_not_overtake_a_waiter_of_the_same_path() {
 fn a_wait_that_ends_in_vain_says_whom_it_waited_for_and_claims_nothing() {
     let bus = held_by_blue();
     let tip = bus.tip();
-    let error = bus.relay("RedForest", ["reserve", "src/a.rs", "--if-free", "--wait", "1s"]).fails("WAIT_TIMEOUT").error();
+    let error =
+        bus.relay("RedForest", ["reserve", "src/a.rs", "--if-free", "--wait", "1s"]).fails("WAIT_TIMEOUT").error();
     assert_eq!(error["details"]["holders"], serde_json::json!(["BlueLake"]));
     assert!(text(&error["message"]).contains("BlueLake"), "{error}");
     assert_eq!(bus.tip(), tip);
@@ -95,7 +96,8 @@ fn two_who_wait_for_each_other_are_told_instead_of_waiting() {
     let bus = held_by_blue();
     bus.relay("RedForest", ["reserve", "docs/**"]).success();
     let waiter = bus.waiting("RedForest", &IF_FREE);
-    let error = bus.relay("BlueLake", ["reserve", "docs/a.md", "--if-free", "--wait", "60s"]).fails("WAIT_CYCLE").error();
+    let error =
+        bus.relay("BlueLake", ["reserve", "docs/a.md", "--if-free", "--wait", "60s"]).fails("WAIT_CYCLE").error();
     assert_eq!(error["details"]["ring"], serde_json::json!(["BlueLake", "RedForest", "BlueLake"]));
     for name in ["BlueLake", "RedForest"] {
         assert!(text(&error["message"]).contains(name), "{error}");

@@ -12,7 +12,9 @@ fn live(bus: &Bus) -> Vec<serde_json::Value> {
 #[test]
 fn the_commands_status_is_passed_on_and_the_claim_given_back() {
     let bus = Bus::with(&["BlueLake"]);
-    for (script, status) in [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -9 $$", 137)] {
+    for (script, status) in
+        [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -9 $$", 137)]
+    {
         let tip = bus.tip();
         let ran = bus.text("BlueLake", ["reserve", "src/**", "--", "sh", "-c", script]);
         assert_eq!(ran.status, status, "{script}");

@@ -148,7 +148,10 @@ fn renewing_keeps_ids_and_counts_from_now() {
     reserve(&bus, &["docs/**"]);
     bus.advance(minutes(20));
     let answer = bus.relay("BlueLake", ["release", "src/**", "--renew", "2h"]).success().result();
-    assert_eq!((ids(&answer["kept"]), answer["released"].clone()), (vec![first["id"].as_u64().unwrap()], serde_json::json!([])));
+    assert_eq!(
+        (ids(&answer["kept"]), answer["released"].clone()),
+        (vec![first["id"].as_u64().unwrap()], serde_json::json!([]))
+    );
     bus.advance(minutes(41));
     assert_eq!(live(&bus), ["src/**"]);
     let all = bus.relay("BlueLake", ["renew", "--ttl", "3h"]).success().result();

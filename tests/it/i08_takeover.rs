@@ -34,9 +34,15 @@ fn a_silent_holders_claim_is_taken_with_its_id_and_the_next_generation() {
     let debt = bus.relay("", ["look", "debt"]).success().result();
     assert!(column(&debt["debt"], "kind").contains(&"silent_claim".into()), "{debt}");
     let taken = bus.relay("RedForest", FORCE).success().result()["taken"][0].clone();
-    assert_eq!((taken["id"].to_string(), text(&taken["holder"]), taken["generation"].as_u64()), (id.clone(), "RedForest".into(), Some(1)));
+    assert_eq!(
+        (taken["id"].to_string(), text(&taken["holder"]), taken["generation"].as_u64()),
+        (id.clone(), "RedForest".into(), Some(1))
+    );
     let event = bus.events(0).pop().unwrap();
-    assert_eq!((text(&event["kind"]), text(&event["data"]["why"])), ("reservation_taken".into(), "the holder crashed".into()));
+    assert_eq!(
+        (text(&event["kind"]), text(&event["data"]["why"])),
+        ("reservation_taken".into(), "the holder crashed".into())
+    );
 
     // The old holder comes back and learns who has it.
     for args in [
@@ -72,9 +78,10 @@ fn a_running_process_of_the_holder_keeps_its_claim() {
 #[test]
 fn a_takeover_changes_a_contest_and_is_told_again() {
     let (bus, _) = held_by_blue();
-    bus.relay("GreenHill", ["reserve", "src/a.rs"]).success();
+    let conflicts = bus.relay("GreenHill", ["reserve", "src/a.rs"]).success().result()["conflicts"].clone();
+    assert_eq!(column(&conflicts, "holder"), ["BlueLake"]);
     let news = || column(&bus.relay("GreenHill", ["poll"]).success().result()["contested"], "holder");
-    assert_eq!(news(), ["BlueLake"]);
+    assert_eq!(news(), [""; 0], "the newcomer was told when it came");
     bus.advance(minutes(11));
     bus.relay("RedForest", FORCE).success();
     assert_eq!(news(), ["RedForest"]);
@@ -85,7 +92,11 @@ fn the_human_always_may() {
     let (bus, id) = held_by_blue();
     bus.relay("", ["token", "human"]).success();
     let answer = bus.relay("human", FORCE).success().result();
-    assert_eq!(answer["released"][0]["id"].to_string(), id, "the human works on no files: what the human takes is free");
+    assert_eq!(
+        answer["released"][0]["id"].to_string(),
+        id,
+        "the human works on no files: what the human takes is free"
+    );
     assert_eq!(bus.relay("", ["reservations"]).success().result()["total"], 0);
 }
 

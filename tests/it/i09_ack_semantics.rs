@@ -14,7 +14,8 @@ fn pair() -> Bus {
 }
 
 fn send(bus: &Bus, flags: &[&str]) -> u64 {
-    let args = [&["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", "text"], flags].concat();
+    let args =
+        [&["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", "text"], flags].concat();
     bus.relay("BlueLake", args).success().result()["message"]["id"].as_u64().unwrap()
 }
 
@@ -34,7 +35,10 @@ fn an_ack_sets_read_and_ack_times_once_and_again_returns_the_same() {
     let tip = bus.tip();
     bus.advance(minutes(5));
     let again = bus.relay("RedForest", ["ack", &id]).success().result()["acks"][0].clone();
-    assert_eq!([&again["read_at"], &again["acked_at"], &again["first"]], [&first["read_at"], &first["acked_at"], &Value::Bool(false)]);
+    assert_eq!(
+        [&again["read_at"], &again["acked_at"], &again["first"]],
+        [&first["read_at"], &first["acked_at"], &Value::Bool(false)]
+    );
     let read = bus.relay("RedForest", ["ack", &id, "--read"]).success().result()["acks"][0].clone();
     assert_eq!([&read["read_at"], &read["acked_at"]], [&first["read_at"], &first["acked_at"]]);
     assert_eq!(bus.tip(), tip, "repeating writes nothing");
@@ -121,7 +125,10 @@ fn an_ack_is_overdue_after_its_time_on_both_sides_until_it_is_given() {
             }
         }
         let situation = bus.relay("RedForest", ["start"]).success().result();
-        assert_eq!((situation["inbox"]["overdue"].as_u64(), situation["debt"]["acks_overdue"].as_u64()), (Some(1), Some(1)));
+        assert_eq!(
+            (situation["inbox"]["overdue"].as_u64(), situation["debt"]["acks_overdue"].as_u64()),
+            (Some(1), Some(1))
+        );
         let debt = bus.relay("", ["look", "debt"]).success().result()["debt"].clone();
         let item = debt.as_array().unwrap().iter().find(|item| item["kind"] == "ack_overdue").unwrap().clone();
         bus.type_line("RedForest", &text(&item["pay"]), "").success();
