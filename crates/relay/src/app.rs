@@ -34,21 +34,29 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
         let _ = fault.print();
         return 0;
     }
-    let before_command = arguments.iter().take_while(|argument| *argument != "--");
-    if before_command.clone().any(|argument| argument == "--json") {
-        let verb = before_command
-            .skip(1)
-            .filter_map(|argument| argument.to_str())
-            .find(|argument| !argument.starts_with('-'))
-            .unwrap_or("relay");
-        let text = fault.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let refusal = Code::InputInvalid.refuse(message);
-        Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
+    let words: Vec<&str> =
+        arguments.iter().take_while(|argument| *argument != "--").filter_map(|argument| argument.to_str()).collect();
+    if words.contains(&"--json") {
+        let refusal = Code::InputInvalid.refuse(complaint(fault));
+        Output { json: true }.line(&recover::failure_outside(verb(&words), &refusal, &Setting::default()));
     } else {
         let _ = fault.print();
     }
     Code::InputInvalid.kind().exit_status()
+}
+
+/// What is wrong, with the arguments that it is about: everything before the usage.
+fn complaint(fault: &clap::Error) -> String {
+    let text = fault.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    lines.join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// The first word that is neither a flag nor the value of one.
+fn verb<'a>(words: &[&'a str]) -> &'a str {
+    let takes_value = |word: &str| matches!(word, "--project" | "--agent" | "--idempotency-key");
+    let named = words.windows(2).find(|pair| !pair[1].starts_with('-') && !takes_value(pair[0]));
+    named.map_or("relay", |pair| pair[1])
 }
 
 /// Everything a command needs that is not of one project.
