@@ -9,4 +9,6 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod crossing;
+mod interrupted;
 mod smoke;
