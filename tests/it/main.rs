@@ -9,6 +9,7 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod crossing;
 mod demo;
 mod i01_project_identity;
 mod i02_agent_identity;
@@ -30,5 +31,6 @@ mod i10_durability_audit;
 mod i11_macro_first;
 mod i12_idempotency;
 mod i12_recovery;
+mod interrupted;
 mod smoke;
 mod terminal;
