@@ -243,15 +243,25 @@ fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>) -> Result<()> {
         .find_map(|claim| claim.reason);
     if let Some(home) = prepared.or(claimed) {
         writing.signal(SignalCode::OffThread, format!("this opened a new thread; your work stands in {home}"));
-        writing.next.push(format!("relay send {} --thread {home} --body -", to_flags(draft)));
+        // A thread without a message has no subject to inherit.
+        let has_subject = writing.tx.thread(&home)?.is_some_and(|thread| thread.subject.is_some());
+        let subject = if has_subject { "" } else { " --subject SUBJECT" };
+        writing.next.push(format!("relay send {} --thread {home}{subject} --body -", to_flags(draft)));
     }
     Ok(())
 }
 
+/// The recipients as they were named. A subject is free text, which a remembered answer does not hold.
 fn to_flags(draft: &Draft<'_>) -> String {
-    let to: Vec<String> =
-        draft.wanted.iter().filter(|(_, line)| *line == Line::To).map(|(address, _)| address.to_string()).collect();
-    shell::line(&["--to", &to.join(",")])
+    let mut flags: Vec<String> = Vec::new();
+    for (flag, line) in [("--to", Line::To), ("--cc", Line::Cc), ("--bcc", Line::Bcc)] {
+        let named = draft.wanted.iter().filter(|(_, wanted)| *wanted == line);
+        let names: Vec<String> = named.map(|(address, _)| address.to_string()).collect();
+        if !names.is_empty() {
+            flags.extend([flag.to_owned(), names.join(",")]);
+        }
+    }
+    shell::line(&flags)
 }
 
 fn append(

@@ -181,11 +181,14 @@ fn resume(
     if agent.credential != ctx.caller.credential {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
-    let other_session = matches!((&agent.session, session), (Some(bound), Some(session)) if bound != session);
-    if other_session && actor::alive(ctx, &agent) && !input.take_over {
-        return Err(
-            taken(&agent, format!("{} is bound to another session that is alive", agent.name)).with("take_over", true)
-        );
+    if let (Some(bound), Some(session)) = (&agent.session, session)
+        && bound != session
+        && actor::alive(ctx, &agent)
+        && !input.take_over
+    {
+        return Err(taken(&agent, format!("{} is bound to another session that is alive", agent.name))
+            .with("take_over", true)
+            .with("session", session.as_str()));
     }
     let state = actor::state(ctx, &agent);
     if state == Standing::Suspended {
