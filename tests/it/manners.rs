@@ -299,7 +299,7 @@ fn a_usage_error_under_json_is_one_line_that_names_what_is_wrong() {
         (&["send", "--to", "RedForest"] as &[&str], "send", "--body"),
         (&["prepare"], "prepare", "--thread"),
         (&["send", "--to", "A", "--body", "b", "--nonsense"], "send", "--nonsense"),
-        (&["nonsense"], "nonsense", "nonsense"),
+        (&["nonsense"], "relay", "nonsense"),
         (&["--agent", "BlueLake", "ack"], "ack", "<N>"),
         (&["send", "--to", "A", "--body", "b", "--body-file", "f"], "send", "--body-file"),
     ] {

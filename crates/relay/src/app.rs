@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
 use relay_core::domain::time::Timestamp;
@@ -36,9 +36,13 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
     }
     let before_command = arguments.iter().take_while(|argument| *argument != "--");
     if before_command.clone().any(|argument| argument == "--json") {
-        let words: Vec<&str> = before_command.filter_map(|argument| argument.to_str()).collect();
+        let known = Cli::command();
+        let verb = before_command
+            .filter_map(|argument| argument.to_str())
+            .find(|argument| known.find_subcommand(argument).is_some())
+            .unwrap_or("relay");
         let refusal = Code::InputInvalid.refuse(one_line(&fault.to_string()));
-        Output { json: true }.line(&recover::failure_outside(verb(&words), &refusal, &Setting::default()));
+        Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
     } else {
         let _ = fault.print();
     }
@@ -49,13 +53,6 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
 fn one_line(fault: &str) -> String {
     let lines = fault.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
-}
-
-/// The first word that is neither a flag nor the value of one.
-fn verb<'a>(words: &[&'a str]) -> &'a str {
-    let takes_value = |word: &str| matches!(word, "--project" | "--agent" | "--idempotency-key");
-    let named = words.windows(2).find(|pair| !pair[1].starts_with('-') && !takes_value(pair[0]));
-    named.map_or("relay", |pair| pair[1])
 }
 
 fn is_name(name: &str) -> bool {
