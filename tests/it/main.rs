@@ -9,5 +9,28 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod crossing;
 mod demo;
+mod i01_project_identity;
+mod i02_agent_identity;
+mod i03_thread_continuity;
+mod i04_topic_coherence;
+mod i05_consent;
+mod i05_groups;
+mod i05_held_mail;
+mod i06_resolvability;
+mod i07_contested;
+mod i07_reservation_semantics;
+mod i07_waiting;
+mod i08_cycle;
+mod i08_reservation_hygiene;
+mod i08_takeover;
+mod i09_ack_semantics;
+mod i09_delivery;
+mod i10_durability_audit;
+mod i11_macro_first;
+mod i12_idempotency;
+mod i12_recovery;
+mod interrupted;
 mod smoke;
+mod terminal;

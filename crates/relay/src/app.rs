@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
 use relay_core::domain::time::Timestamp;
@@ -36,19 +36,23 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
     }
     let before_command = arguments.iter().take_while(|argument| *argument != "--");
     if before_command.clone().any(|argument| argument == "--json") {
+        let known = Cli::command();
         let verb = before_command
-            .skip(1)
             .filter_map(|argument| argument.to_str())
-            .find(|argument| !argument.starts_with('-'))
+            .find(|argument| known.find_subcommand(argument).is_some())
             .unwrap_or("relay");
-        let text = fault.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let refusal = Code::InputInvalid.refuse(message);
+        let refusal = Code::InputInvalid.refuse(one_line(&fault.to_string()));
         Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
     } else {
         let _ = fault.print();
     }
     Code::InputInvalid.kind().exit_status()
+}
+
+/// What is wrong, and with which arguments; the usage and the tips after it are for people.
+fn one_line(fault: &str) -> String {
+    let lines = fault.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Everything a command needs that is not of one project.
