@@ -119,6 +119,19 @@ impl Waiter {
         self.child.as_mut().unwrap().try_wait().unwrap().is_some()
     }
 
+    /// Waits for its end; how often the process wrote, as far as was seen.
+    pub fn writes_until_end(&mut self) -> u64 {
+        let counts = format!("/proc/{}/io", self.child.as_ref().unwrap().id());
+        let mut writes = 0;
+        while !self.has_ended() {
+            let text = std::fs::read_to_string(&counts).unwrap_or_default();
+            let seen = text.lines().find_map(|line| line.strip_prefix("syscw: ")).and_then(|count| count.parse().ok());
+            writes = seen.unwrap_or(writes);
+            std::thread::park_timeout(LOOK);
+        }
+        writes
+    }
+
     /// Ends the process the hard way.
     pub fn kill(mut self) {
         let mut child = self.child.take().unwrap();
