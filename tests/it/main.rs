@@ -17,6 +17,7 @@ mod i04_topic_coherence;
 mod i05_consent;
 mod i05_groups;
 mod i05_held_mail;
+mod i06_across_projects;
 mod i06_resolvability;
 mod i07_contested;
 mod i07_reservation_semantics;
