@@ -282,6 +282,6 @@ fn arguments_that_make_no_request_are_answered_in_the_one_shape_with_what_is_wro
     check(&["send", "--body", "text"], "send", "--to");
     check(&["--project", "/", "ack"], "ack", "<N>");
     check(&["reserve", "--shred", "src"], "reserve", "--shred");
-    check(&["sned"], "sned", "sned");
+    check(&["sned"], "relay", "sned");
     check(&[], "relay", "subcommand");
 }

@@ -8,8 +8,9 @@
 compile_error!("these tests need the test doors: run `scripts/test`, or `cargo test --features test-doors`");
 
 mod bus;
-mod terminal;
 
+mod crossing;
+mod demo;
 mod i01_project_identity;
 mod i02_agent_identity;
 mod i03_thread_continuity;
@@ -31,4 +32,6 @@ mod i10_durability_audit;
 mod i11_macro_first;
 mod i12_idempotency;
 mod i12_recovery;
+mod interrupted;
 mod smoke;
+mod terminal;

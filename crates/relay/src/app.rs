@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
 use relay_core::domain::time::Timestamp;
@@ -34,29 +34,25 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
         let _ = fault.print();
         return 0;
     }
-    let words: Vec<&str> =
-        arguments.iter().take_while(|argument| *argument != "--").filter_map(|argument| argument.to_str()).collect();
-    if words.contains(&"--json") {
-        let refusal = Code::InputInvalid.refuse(complaint(fault));
-        Output { json: true }.line(&recover::failure_outside(verb(&words), &refusal, &Setting::default()));
+    let before_command = arguments.iter().take_while(|argument| *argument != "--");
+    if before_command.clone().any(|argument| argument == "--json") {
+        let known = Cli::command();
+        let verb = before_command
+            .filter_map(|argument| argument.to_str())
+            .find(|argument| known.find_subcommand(argument).is_some())
+            .unwrap_or("relay");
+        let refusal = Code::InputInvalid.refuse(one_line(&fault.to_string()));
+        Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
     } else {
         let _ = fault.print();
     }
     Code::InputInvalid.kind().exit_status()
 }
 
-/// What is wrong, with the arguments that it is about: everything before the usage.
-fn complaint(fault: &clap::Error) -> String {
-    let text = fault.to_string();
-    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    lines.join(" ").trim_start_matches("error: ").to_owned()
-}
-
-/// The first word that is neither a flag nor the value of one.
-fn verb<'a>(words: &[&'a str]) -> &'a str {
-    let takes_value = |word: &str| matches!(word, "--project" | "--agent" | "--idempotency-key");
-    let named = words.windows(2).find(|pair| !pair[1].starts_with('-') && !takes_value(pair[0]));
-    named.map_or("relay", |pair| pair[1])
+/// What is wrong, and with which arguments; the usage and the tips after it are for people.
+fn one_line(fault: &str) -> String {
+    let lines = fault.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Everything a command needs that is not of one project.
@@ -175,6 +171,10 @@ impl App {
             Ok(ctx) => ctx,
             Err(refusal) => return self.fail_outside(request.verb(), &refusal),
         };
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().as_deref() == Some(request.verb()) {
+            return self.fail(&recover::failure(&ctx, request, &Code::Internal.refuse("broken by a test")));
+        }
         let status = match verbs::run(&ctx, request) {
             Ok(done) => self.succeed(&ctx, &done),
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
@@ -199,6 +199,10 @@ impl App {
     }
 
     pub fn print(&self, done: &Done, now: Timestamp) -> Written {
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().is_some_and(|broken| broken.strip_suffix(":hollow") == Some(done.verb)) {
+            return self.output.line(&Answer::new(done.verb, serde_json::json!({}), Vec::new(), Vec::new()));
+        }
         if self.output.json {
             self.output.line(&Answer::new(done.verb, &done.outcome, done.signals.clone(), done.next.clone()))
         } else {

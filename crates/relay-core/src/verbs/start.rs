@@ -55,6 +55,9 @@ pub struct Outcome {
     pub granted: Vec<GrantedShape>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ConflictShape>,
+    /// All of them, where not every one is spelt out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub conflicts_total: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +66,12 @@ pub struct Inbox {
     /// Acks that this agent owes past their time.
     pub overdue: usize,
     pub newest: Vec<MessageShape>,
+}
+
+/// Without `--path` nothing was claimed, and an answer does not speak of it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Coordination debt (I8), counted.
@@ -294,6 +303,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
         contested: news.contested,
         granted: reserved.granted,
         conflicts: reserved.conflicts,
+        conflicts_total: reserved.conflicts_total,
     };
     let next = next(ctx, &outcome, told.next);
     let mut done = Done::new("start", Told { outcome: Box::new(outcome), signals, next }, Any::Start);

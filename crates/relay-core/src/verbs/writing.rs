@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::actor::{self, Actor};
 use super::{Ctx, crossing, post};
 use crate::domain::event::{Happened, Number, Renewal, Text, hex, text_hash};
-use crate::domain::name::Party;
+use crate::domain::name::{AgentName, Party};
 use crate::error::Code;
 use crate::store::{Errand, Remembered, Result, Tx};
 use crate::wire::v1::{Signal, SignalCode};
@@ -36,12 +36,15 @@ pub(super) enum Who {
     /// `start` and its kin; the text is the scope of their keys.
     Newcomer(String),
     Guest(Party),
+    /// An agent whose interrupted command relay completes. It was let through then and is not here now.
+    Absent(AgentName),
 }
 
 impl Writing<'_> {
     /// Appends one event as the actor.
     pub fn append(&mut self, what: Happened, texts: Vec<Text>) -> Result<Number> {
-        let actor = self.actor.party();
+        // What relay completes for somebody is no sign of life of theirs.
+        let actor = if matches!(self.actor, Actor::Absent(_)) { Party::Relay } else { self.actor.party() };
         self.append_as(&actor, what, texts)
     }
 
@@ -116,6 +119,7 @@ pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing
         Who::Registered => actor::acting(ctx, &*tx)?,
         Who::Newcomer(scope) => Actor::Newcomer(scope),
         Who::Guest(party) => Actor::Guest(party),
+        Who::Absent(name) => Actor::Absent(name),
     };
     Ok(Writing { ctx, tx, actor, signals: Vec::new(), next: Vec::new(), wrote: false })
 }

@@ -23,7 +23,7 @@ pub fn start(outcome: &start::Outcome, page: &Page<'_>) -> String {
         let _ = writeln!(text, "{} asks for contact{}", link.from.bold(), why(link));
     }
     granted(&mut text, &outcome.granted, page);
-    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts.len()));
+    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts_total));
     if outcome.granted.is_empty() && !outcome.claims.is_empty() {
         let _ = writeln!(text, "You hold {}:", count(outcome.claims.len(), "claim"));
         text.push_str(&claims(&outcome.claims, page));
@@ -37,7 +37,7 @@ pub fn prepare(outcome: &prepare::Outcome, page: &Page<'_>) -> String {
     text.push_str(&thread_line(&outcome.thread, outcome.new));
     thread_body(&mut text, &outcome.participants, &outcome.acks_owed, &outcome.reservations, page);
     granted(&mut text, &outcome.granted, page);
-    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts.len()));
+    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts_total));
     for message in &outcome.messages {
         text.push_str(&mail::message(message, page));
     }
