@@ -30,6 +30,7 @@ mod i09_ack_semantics;
 mod i09_delivery;
 mod i10_durability_audit;
 mod i11_macro_first;
+mod i12_busy_store;
 mod i12_idempotency;
 mod i12_recovery;
 mod interrupted;
