@@ -187,7 +187,6 @@ fn resume(
         && !input.take_over
     {
         return Err(taken(&agent, format!("{} is bound to another session that is alive", agent.name))
-            .with("take_over", true)
             .with("session", session.as_str()));
     }
     let state = actor::state(ctx, &agent);
