@@ -9,8 +9,11 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod blind;
+mod config;
 mod crossing;
 mod demo;
+mod golden;
 mod i01_project_identity;
 mod i02_agent_identity;
 mod i03_thread_continuity;
@@ -34,5 +37,8 @@ mod i12_busy_store;
 mod i12_idempotency;
 mod i12_recovery;
 mod interrupted;
+mod manners;
+mod names;
+mod reading;
 mod smoke;
 mod terminal;

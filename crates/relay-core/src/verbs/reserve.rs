@@ -8,7 +8,7 @@ use super::wait::{self, Look};
 use super::writing::{Told, Writing, write};
 use super::{Ctx, Done, Outcome as Any};
 use crate::domain::agent::Agent;
-use crate::domain::event::{Happened, Renewal};
+use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
 use crate::domain::pattern::{Compiled, Pattern};
@@ -115,9 +115,15 @@ pub(super) fn story(
         return Err(refusal);
     }
     within_limit(writing, &agent, wanted)?;
-    let mut granted = Vec::new();
+    let mut granted: Vec<GrantedShape> = Vec::new();
     for (index, claim) in wanted.iter().enumerate() {
-        granted.push(grant(writing, input, &agent, claim, &near[index], &clashes, index)?);
+        let mut overlaps: Vec<Number> = near[index].iter().map(|(other, _)| other.id).collect();
+        // Those of the same request too: one of the two may come to belong to somebody else.
+        let siblings = granted.iter().zip(wanted).filter(|(sibling, _)| !sibling.renewed);
+        let met = siblings.filter(|(_, earlier)| claim.compiled.overlap(&earlier.compiled).is_some());
+        overlaps.extend(met.map(|(sibling, _)| sibling.id));
+        let conflicts = clashes.iter().filter(|clash| clash.wanted == index).map(|clash| clash.theirs.id).collect();
+        granted.push(grant(writing, input, &agent, claim, overlaps, conflicts)?);
     }
     signals(writing, input, wanted, &clashes)?;
     let conflicts = clashes
@@ -198,9 +204,8 @@ fn grant(
     input: &Input,
     agent: &Agent,
     claim: &Wanted,
-    near: &[(Reservation, String)],
-    clashes: &[Clash],
-    index: usize,
+    overlaps: Vec<Number>,
+    conflicts: Vec<Number>,
 ) -> Result<GrantedShape> {
     let now = writing.ctx.now;
     let ttl = input.ttl.unwrap_or(TTL_DEFAULT);
@@ -232,8 +237,8 @@ fn grant(
         ttl_ms: ttl.as_millis(),
         first_granted_at: now,
         expires_at,
-        overlaps: near.iter().map(|(other, _)| other.id).collect(),
-        conflicts: clashes.iter().filter(|clash| clash.wanted == index).map(|clash| clash.theirs.id).collect(),
+        overlaps,
+        conflicts,
     };
     let id = writing.append(what, Vec::new())?;
     Ok(shape(id, false, &reason))
@@ -337,10 +342,10 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
     Code::FileReservationConflict
         .refuse(format!(
-            "{} is held by {} as {}, for example {}",
+            "{} overlaps {} of {}: both match {}",
             wanted[first.wanted].pattern.as_str(),
-            first.theirs.holder,
             first.theirs.pattern,
+            first.theirs.holder,
             first.example
         ))
         .with("conflicts", rows)

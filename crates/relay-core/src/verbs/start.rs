@@ -355,7 +355,7 @@ fn next(ctx: &Ctx<'_>, outcome: &Outcome, mut next: Vec<String>) -> Vec<String> 
     for link in outcome.contacts_waiting.iter().take(3) {
         next.push(shell::line(&["relay", "link", "--target", &link.from, "--accept"]));
     }
-    if next.is_empty() {
+    if outcome.inbox.unread == 0 && outcome.acks_owed.is_empty() && outcome.contacts_waiting.is_empty() {
         next.push("relay prepare --thread THREAD".to_owned());
     }
     next
