@@ -158,8 +158,9 @@ fn a_waiter_is_alive_however_long_it_waits() {
 #[test]
 fn a_ring_that_closes_while_waiting_is_refused_too() {
     let bus = held_by_blue();
+    bus.relay("RedForest", ["policy", "contacts_only"]).success();
     let red = bus.waiting("RedForest", &IF_FREE);
-    let green = bus.waiting("GreenHill", &["poll", "--wait", "60s", "--from", "RedForest"]);
+    let green = bus.waiting("GreenHill", &["link", "--target", "RedForest", "--wait", "60s"]);
     // The way from BlueLake is free, and now it is GreenHill that RedForest waits for.
     bus.relay("GreenHill", ["reserve", "src/a.rs"]).success();
     bus.relay("BlueLake", ["release", "--all"]).success();
