@@ -104,10 +104,18 @@ impl App {
     pub fn open(&self, request: Option<&Request>) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let project = self.project()?;
-        let makes_it = matches!(request, Some(Request::Start(_) | Request::Prepare(_)));
+        let repository = repository::Files::new(&project);
+        if let Some(request) = request {
+            self.key()?;
+            verbs::check(request, &self.caller(home.root())?, &limits, &repository)?;
+        }
+        let makes_it = match request {
+            // Somebody's subagent finds the project made by its parent.
+            Some(Request::Start(input)) => input.parent.is_none(),
+            other => matches!(other, Some(Request::Prepare(_))),
+        };
         let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
         let store = store.ok_or_else(|| self.nobody_here(&project))?;
-        let repository = repository::Files::new(&project);
         Ok(Opened { home, limits, project, store, repository })
     }
 
