@@ -8,10 +8,18 @@
 compile_error!("these tests need the test doors: run `scripts/test`, or `cargo test --features test-doors`");
 
 mod bus;
+mod fuse;
+mod privilege;
+mod unchanged;
 
+mod bad_messages;
+mod bad_names;
+mod bad_patterns;
+mod bad_store;
 mod blind;
 mod config;
 mod crossing;
+mod crowd;
 mod demo;
 mod golden;
 mod i01_project_identity;
@@ -39,6 +47,7 @@ mod i12_recovery;
 mod interrupted;
 mod manners;
 mod names;
+mod private_modes;
 mod reading;
 mod smoke;
 mod terminal;

@@ -60,7 +60,9 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
 }
 
 fn attempt(ctx: &Ctx<'_>, input: &Input) -> Result<Told<Outcome>> {
-    match destination(ctx, input)? {
+    let destination = destination(ctx, input)?;
+    check_once(input)?;
+    match destination {
         Some(project) => send_across(ctx, input, &project),
         None => write(ctx, "send", input, |writing| {
             let wanted = wanted(writing, input)?;
@@ -111,20 +113,25 @@ fn check_subject(subject: &str, limits: &Limits) -> Result<()> {
 }
 
 fn check_names(input: &Input, limits: &Limits) -> Result<()> {
-    let names: Vec<String> = named(input)
-        .filter(|(address, _)| !recipients::is_group(address))
-        .map(|(address, _)| address.to_string())
-        .collect();
-    if names.len() > limits.recipients {
+    let count = named(input).filter(|(address, _)| !recipients::is_group(address)).count();
+    if count > limits.recipients {
         return Err(Code::InputInvalid.refuse(format!(
-            "{} recipients are named; at most {} are taken, and @thread or @all reach more",
-            names.len(),
+            "{count} recipients are named; at most {} are taken, and @thread or @all reach more",
             limits.recipients
         )));
     }
+    Ok(())
+}
+
+/// Everybody is named once. All are of one project by now, however each one's project was written.
+fn check_once(input: &Input) -> Result<()> {
+    let names: Vec<&str> = named(input)
+        .filter(|(address, _)| !recipients::is_group(address))
+        .map(|(address, _)| address.name.as_str())
+        .collect();
     for (index, name) in names.iter().enumerate() {
         if names[..index].iter().any(|earlier| earlier.eq_ignore_ascii_case(name)) {
-            return Err(Code::InputInvalid.refuse(format!("{name} is named twice")).with("name", name.as_str()));
+            return Err(Code::InputInvalid.refuse(format!("{name} is named twice")).with("name", *name));
         }
     }
     Ok(())
