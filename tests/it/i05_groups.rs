@@ -125,7 +125,7 @@ fn a_message_to_the_human_is_an_escalation_that_status_shows() {
     let args = ["send", "--to", "human", "--subject", "Which way?", "--body", "text", "--importance", "high"];
     let id = bus.relay("BlueLake", args).success().result()["message"]["id"].clone();
     let waiting = || column(&bus.relay("", ["status"]).success().result()["for_the_human"], "id");
-    assert_eq!(waiting(), [id.clone()]);
+    assert_eq!(waiting(), std::slice::from_ref(&id));
     bus.relay("", ["token", "human"]).success();
     bus.relay("human", ["ack", &id.to_string()]).success();
     assert_eq!(waiting(), [0; 0]);

@@ -154,3 +154,29 @@ fn a_waiter_is_alive_however_long_it_waits() {
     waiter.kill();
     bus.relay("GreenHill", args).success();
 }
+
+#[test]
+fn a_ring_that_closes_while_waiting_is_refused_too() {
+    let bus = held_by_blue();
+    let red = bus.waiting("RedForest", &IF_FREE);
+    let green = bus.waiting("GreenHill", &["poll", "--wait", "60s", "--from", "RedForest"]);
+    // The way from BlueLake is free, and now it is GreenHill that RedForest waits for.
+    bus.relay("GreenHill", ["reserve", "src/a.rs"]).success();
+    bus.relay("BlueLake", ["release", "--all"]).success();
+    let error = red.finish().fails("WAIT_CYCLE").error();
+    assert_eq!(error["details"]["ring"], serde_json::json!(["RedForest", "GreenHill", "RedForest"]));
+    green.kill();
+}
+
+#[test]
+fn waiting_is_no_busy_loop() {
+    let bus = held_by_blue();
+    let mut waiters = ["RedForest", "GreenHill"]
+        .map(|agent| bus.waiting(agent, &["reserve", "src/a.rs", "--if-free", "--wait", "3s"]));
+    let writes = [0, 1].map(|index| waiters[index].writes_until_end());
+    for waiter in waiters {
+        waiter.finish().fails("WAIT_TIMEOUT");
+    }
+    // Every turn at the gate leaves a note in it, so a waiter that keeps asking writes hundreds of times.
+    assert!(writes.iter().all(|writes| (1..40).contains(writes)), "{writes:?}");
+}

@@ -192,3 +192,19 @@ fn a_message_to_oneself_to_nobody_or_twice_to_one_is_refused() {
     }
     assert_eq!(bus.tip(), tip);
 }
+
+#[test]
+fn an_inbox_has_an_end_and_its_sender_hears_of_it() {
+    let (bus, sent) = mailed(2);
+    std::fs::write(bus.home().join("config.toml"), "[limits]\nunread = 2\n").unwrap();
+    let send = ["send", "--to", "GreenHill,RedForest", "--thread", "bd-1", "--subject", "More", "--body", "text"];
+    bus.relay("GreenHill", ["policy", "open"]).success();
+    let error = bus.relay("BlueLake", send).fails("INBOX_FULL").error();
+    assert_eq!(error["details"]["name"], "RedForest");
+    assert_eq!((bus.inbox("GreenHill"), bus.inbox("RedForest")), (vec![], sent), "all recipients or none");
+    let group = ["send", "--to", "@all", "--subject", "More", "--body", "text"];
+    let result = bus.relay("BlueLake", group).success().result();
+    assert_eq!(result["left_out"], serde_json::json!([{"name": "RedForest", "reason": "inbox full"}]));
+    bus.relay("RedForest", ["poll", "--read"]).success();
+    bus.relay("BlueLake", send).success();
+}

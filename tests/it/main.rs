@@ -9,8 +9,11 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod blind;
+mod config;
 mod crossing;
 mod demo;
+mod golden;
 mod i01_project_identity;
 mod i02_agent_identity;
 mod i03_thread_continuity;
@@ -18,6 +21,7 @@ mod i04_topic_coherence;
 mod i05_consent;
 mod i05_groups;
 mod i05_held_mail;
+mod i06_across_projects;
 mod i06_resolvability;
 mod i07_contested;
 mod i07_reservation_semantics;
@@ -29,8 +33,12 @@ mod i09_ack_semantics;
 mod i09_delivery;
 mod i10_durability_audit;
 mod i11_macro_first;
+mod i12_busy_store;
 mod i12_idempotency;
 mod i12_recovery;
 mod interrupted;
+mod manners;
+mod names;
+mod reading;
 mod smoke;
 mod terminal;

@@ -89,22 +89,14 @@ impl Bus {
     /// The same, returning once the process has announced that it waits.
     #[track_caller]
     pub fn waiting(&self, agent: &str, args: &[&str]) -> Waiter {
-        let mut waiter = self.spawn(agent, args);
         let presence = self.store().join("presence");
-        let name = format!("{}-", waiter.child.as_ref().unwrap().id());
-        let announced = || {
+        self.spawn(agent, args).until(|pid| {
+            let name = format!("{pid}-");
             std::fs::read_dir(&presence).unwrap().filter_map(Result::ok).any(|entry| {
                 let file = entry.file_name().into_string().unwrap();
                 file.starts_with(&name) && file.ends_with(".live")
             })
-        };
-        while !announced() {
-            if waiter.has_ended() {
-                panic!("did not wait: {:?}", waiter.finish());
-            }
-            std::thread::park_timeout(LOOK);
-        }
-        waiter
+        })
     }
 }
 
@@ -115,8 +107,33 @@ pub struct Waiter {
 }
 
 impl Waiter {
+    /// Returns once this is so of the process.
+    #[track_caller]
+    pub fn until(mut self, is_so: impl Fn(u32) -> bool) -> Self {
+        while !is_so(self.child.as_ref().unwrap().id()) {
+            if self.has_ended() {
+                panic!("ended too soon: {:?}", self.finish());
+            }
+            std::thread::park_timeout(LOOK);
+        }
+        self
+    }
+
     pub fn has_ended(&mut self) -> bool {
         self.child.as_mut().unwrap().try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end; how often the process wrote, as far as was seen.
+    pub fn writes_until_end(&mut self) -> u64 {
+        let counts = format!("/proc/{}/io", self.child.as_ref().unwrap().id());
+        let mut writes = 0;
+        while !self.has_ended() {
+            let text = std::fs::read_to_string(&counts).unwrap_or_default();
+            let seen = text.lines().find_map(|line| line.strip_prefix("syscw: ")).and_then(|count| count.parse().ok());
+            writes = seen.unwrap_or(writes);
+            std::thread::park_timeout(LOOK);
+        }
+        writes
     }
 
     /// Ends the process the hard way.

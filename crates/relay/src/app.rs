@@ -55,6 +55,10 @@ fn one_line(fault: &str) -> String {
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
+fn is_name(name: &str) -> bool {
+    name == HUMAN || AgentName::parse(name).is_ok()
+}
+
 /// Everything a command needs that is not of one project.
 pub struct App {
     pub globals: Globals,
@@ -223,7 +227,8 @@ impl App {
     pub fn fail_outside(&self, verb: &str, refusal: &Refusal) -> u8 {
         let setting = Setting {
             project: self.project().ok().map(|project| project.to_string()),
-            agent: self.globals.agent.clone().or_else(environment::agent),
+            // A step with a name that is none would fail like the request did.
+            agent: self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)),
             kept: None,
         };
         let failure = recover::failure_outside(verb, refusal, &setting);

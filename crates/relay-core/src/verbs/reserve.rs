@@ -8,7 +8,7 @@ use super::wait::{self, Look};
 use super::writing::{Told, Writing, write};
 use super::{Ctx, Done, Outcome as Any};
 use crate::domain::agent::Agent;
-use crate::domain::event::{Happened, Renewal};
+use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
 use crate::domain::pattern::{Compiled, Pattern};
@@ -107,20 +107,23 @@ pub(super) fn story(
 ) -> Result<Outcome> {
     let agent = writing.actor.must_be_agent("hold reservations")?.clone();
     let now = writing.ctx.now;
-    let near = neighbours(writing, wanted)?;
+    let near = neighbours(writing.ctx, &*writing.tx, &agent, wanted, now)?;
     let clashes = clashes(&*writing.tx, &agent, wanted, &near, !input.shared, now)?;
-    if input.if_free {
-        if !clashes.is_empty() {
-            return Err(conflict(writing.ctx, wanted, &clashes));
-        }
-        if let Some(earlier) = ticket.and_then(|ticket| earlier_waiter(writing, &agent, wanted, ticket)) {
-            return Err(behind(&earlier));
-        }
+    if input.if_free
+        && let Some(refusal) = obstacle(writing.ctx, &agent, wanted, &clashes, ticket)
+    {
+        return Err(refusal);
     }
     within_limit(writing, &agent, wanted)?;
-    let mut granted = Vec::new();
+    let mut granted: Vec<GrantedShape> = Vec::new();
     for (index, claim) in wanted.iter().enumerate() {
-        granted.push(grant(writing, input, &agent, claim, &near[index], &clashes, index)?);
+        let mut overlaps: Vec<Number> = near[index].iter().map(|(other, _)| other.id).collect();
+        // Those of the same request too: one of the two may come to belong to somebody else.
+        let siblings = granted.iter().zip(wanted).filter(|(sibling, _)| !sibling.renewed);
+        let met = siblings.filter(|(_, earlier)| claim.compiled.overlap(&earlier.compiled).is_some());
+        overlaps.extend(met.map(|(sibling, _)| sibling.id));
+        let conflicts = clashes.iter().filter(|clash| clash.wanted == index).map(|clash| clash.theirs.id).collect();
+        granted.push(grant(writing, input, &agent, claim, overlaps, conflicts)?);
     }
     signals(writing, input, wanted, &clashes)?;
     let conflicts = clashes
@@ -134,15 +137,19 @@ pub(super) fn story(
 /// For each wanted claim the live claims that share a path with it, whoever holds them, with an example.
 type Neighbours = Vec<Vec<(Reservation, String)>>;
 
-fn neighbours(writing: &Writing<'_>, wanted: &[Wanted]) -> Result<Neighbours> {
-    let case = writing.ctx.repository.case();
+fn neighbours(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    agent: &Agent,
+    wanted: &[Wanted],
+    now: Timestamp,
+) -> Result<Neighbours> {
+    let case = ctx.repository.case();
     let mut all = Vec::new();
     for claim in wanted {
         let mut near = Vec::new();
-        for other in writing.tx.claims_near(&claim.prefix)? {
-            if !other.is_live(writing.ctx.now)
-                || other.pattern == claim.pattern.as_str() && writing.actor.party().is(&other.holder)
-            {
+        for other in facts.claims_near(&claim.prefix)? {
+            if !other.is_live(now) || other.pattern == claim.pattern.as_str() && other.holder.same_as(&agent.name) {
                 continue;
             }
             let compiled = Pattern::from_canonical(&other.pattern)?.compile(case);
@@ -197,9 +204,8 @@ fn grant(
     input: &Input,
     agent: &Agent,
     claim: &Wanted,
-    near: &[(Reservation, String)],
-    clashes: &[Clash],
-    index: usize,
+    overlaps: Vec<Number>,
+    conflicts: Vec<Number>,
 ) -> Result<GrantedShape> {
     let now = writing.ctx.now;
     let ttl = input.ttl.unwrap_or(TTL_DEFAULT);
@@ -231,8 +237,8 @@ fn grant(
         ttl_ms: ttl.as_millis(),
         first_granted_at: now,
         expires_at,
-        overlaps: near.iter().map(|(other, _)| other.id).collect(),
-        conflicts: clashes.iter().filter(|clash| clash.wanted == index).map(|clash| clash.theirs.id).collect(),
+        overlaps,
+        conflicts,
     };
     let id = writing.append(what, Vec::new())?;
     Ok(shape(id, false, &reason))
@@ -336,10 +342,10 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
     Code::FileReservationConflict
         .refuse(format!(
-            "{} is held by {} as {}, for example {}",
+            "{} overlaps {} of {}: both match {}",
             wanted[first.wanted].pattern.as_str(),
-            first.theirs.holder,
             first.theirs.pattern,
+            first.theirs.holder,
             first.example
         ))
         .with("conflicts", rows)
@@ -349,11 +355,25 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
         .with("patterns", serde_json::json!(patterns))
 }
 
+/// What stands in the way of a claim that is wanted only where it is free.
+fn obstacle(
+    ctx: &Ctx<'_>,
+    agent: &Agent,
+    wanted: &[Wanted],
+    clashes: &[Clash],
+    ticket: Option<u64>,
+) -> Option<Refusal> {
+    if !clashes.is_empty() {
+        return Some(conflict(ctx, wanted, clashes));
+    }
+    ticket.and_then(|ticket| earlier_waiter(ctx, agent, wanted, ticket)).map(|earlier| behind(&earlier))
+}
+
 /// Somebody waits longer for one of the same paths.
-fn earlier_waiter(writing: &Writing<'_>, agent: &Agent, wanted: &[Wanted], ticket: u64) -> Option<Wait> {
-    let case = writing.ctx.repository.case();
+fn earlier_waiter(ctx: &Ctx<'_>, agent: &Agent, wanted: &[Wanted], ticket: u64) -> Option<Wait> {
+    let case = ctx.repository.case();
     let me = Party::Agent(agent.name.clone());
-    writing.ctx.store.presence().waits().into_iter().find(|wait| {
+    ctx.store.presence().waits().into_iter().find(|wait| {
         wait.verb == "reserve"
             && wait.agent != me
             && wait.ticket < ticket
@@ -376,10 +396,18 @@ fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Res
     let mut guard: Option<(Box<dyn Guard>, u64)> = None;
     let mut last: Option<Refusal> = None;
     let patterns: Vec<String> = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
-    let granted = wait::until(ctx, time, |_| {
+    let granted = wait::until(ctx, time, |now| {
         // Whoever has no ticket yet stands behind everybody who has one.
         let ticket = guard.as_ref().map_or(u64::MAX, |(_, ticket)| *ticket);
-        match write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket))) {
+        // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
+        let held = if guard.is_some() { held(ctx, input, wanted, ticket, now)? } else { None };
+        let attempt = match held {
+            Some(refusal) => Err(refusal),
+            None => {
+                write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
+            }
+        };
+        match attempt {
             Ok(told) => Ok(Look::Ready(told)),
             Err(refusal) if refusal.code == Code::FileReservationConflict => {
                 let again_at = announce(ctx, &refusal, &patterns, &mut guard)?;
@@ -399,6 +427,16 @@ fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Res
     })
 }
 
+/// Why the claim would not be granted at `now`.
+fn held(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], ticket: u64, now: Timestamp) -> Result<Option<Refusal>> {
+    let facts = ctx.store.read()?;
+    let actor = actor::acting(ctx, &*facts)?;
+    let agent = actor.must_be_agent("hold reservations")?;
+    let near = neighbours(ctx, &*facts, agent, wanted, now)?;
+    let clashes = clashes(&*facts, agent, wanted, &near, !input.shared, now)?;
+    Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
+}
+
 /// Keeps the announcement in step with who is waited for; says when time alone may free the paths.
 fn announce(
     ctx: &Ctx<'_>,
@@ -414,7 +452,7 @@ fn announce(
         .unwrap_or_default();
     let wait = wait::announcement(ctx, "reserve", me.clone(), holders, patterns.to_vec());
     match guard {
-        Some((guard, ticket)) => guard.update(&Wait { ticket: *ticket, ..wait }),
+        Some((guard, ticket)) => wait::change(ctx, &mut **guard, &Wait { ticket: *ticket, ..wait })?,
         None => *guard = Some(wait::enter(ctx, &wait)?),
     }
     let soon = ctx.clock.now().plus(Span::seconds(2));

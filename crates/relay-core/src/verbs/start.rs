@@ -187,7 +187,6 @@ fn resume(
         && !input.take_over
     {
         return Err(taken(&agent, format!("{} is bound to another session that is alive", agent.name))
-            .with("take_over", true)
             .with("session", session.as_str()));
     }
     let state = actor::state(ctx, &agent);
@@ -355,7 +354,7 @@ fn next(ctx: &Ctx<'_>, outcome: &Outcome, mut next: Vec<String>) -> Vec<String> 
     for link in outcome.contacts_waiting.iter().take(3) {
         next.push(shell::line(&["relay", "link", "--target", &link.from, "--accept"]));
     }
-    if next.is_empty() {
+    if outcome.inbox.unread == 0 && outcome.acks_owed.is_empty() && outcome.contacts_waiting.is_empty() {
         next.push("relay prepare --thread THREAD".to_owned());
     }
     next
