@@ -6,6 +6,8 @@ mod fault;
 mod gate;
 mod inbox;
 mod open;
+#[cfg(test)]
+mod plan;
 pub mod replay;
 mod rows;
 mod transaction;
