@@ -9,4 +9,5 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod model;
 mod smoke;
