@@ -8,9 +8,6 @@
 compile_error!("these tests need the test doors: run `scripts/test`, or `cargo test --features test-doors`");
 
 mod bus;
-mod fuse;
-mod privilege;
-mod unchanged;
 
 mod bad_messages;
 mod bad_names;
@@ -21,6 +18,7 @@ mod config;
 mod crossing;
 mod crowd;
 mod demo;
+mod fuse;
 mod golden;
 mod i01_project_identity;
 mod i02_agent_identity;
@@ -46,8 +44,11 @@ mod i12_idempotency;
 mod i12_recovery;
 mod interrupted;
 mod manners;
+mod model;
 mod names;
 mod private_modes;
+mod privilege;
 mod reading;
 mod smoke;
 mod terminal;
+mod unchanged;
