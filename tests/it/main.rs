@@ -11,4 +11,6 @@ mod bus;
 
 mod crossing;
 mod interrupted;
+mod quiet;
 mod smoke;
+mod trace;

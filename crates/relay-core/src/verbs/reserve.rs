@@ -107,15 +107,12 @@ pub(super) fn story(
 ) -> Result<Outcome> {
     let agent = writing.actor.must_be_agent("hold reservations")?.clone();
     let now = writing.ctx.now;
-    let near = neighbours(writing, wanted)?;
+    let near = neighbours(writing.ctx, &*writing.tx, &agent, wanted, now)?;
     let clashes = clashes(&*writing.tx, &agent, wanted, &near, !input.shared, now)?;
-    if input.if_free {
-        if !clashes.is_empty() {
-            return Err(conflict(writing.ctx, wanted, &clashes));
-        }
-        if let Some(earlier) = ticket.and_then(|ticket| earlier_waiter(writing, &agent, wanted, ticket)) {
-            return Err(behind(&earlier));
-        }
+    if input.if_free
+        && let Some(refusal) = obstacle(writing.ctx, &agent, wanted, &clashes, ticket)
+    {
+        return Err(refusal);
     }
     within_limit(writing, &agent, wanted)?;
     let mut granted = Vec::new();
@@ -134,15 +131,20 @@ pub(super) fn story(
 /// For each wanted claim the live claims that share a path with it, whoever holds them, with an example.
 type Neighbours = Vec<Vec<(Reservation, String)>>;
 
-fn neighbours(writing: &Writing<'_>, wanted: &[Wanted]) -> Result<Neighbours> {
-    let case = writing.ctx.repository.case();
+fn neighbours(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    agent: &Agent,
+    wanted: &[Wanted],
+    now: Timestamp,
+) -> Result<Neighbours> {
+    let case = ctx.repository.case();
     let mut all = Vec::new();
     for claim in wanted {
         let mut near = Vec::new();
-        for other in writing.tx.claims_near(&claim.prefix)? {
-            if !other.is_live(writing.ctx.now)
-                || other.pattern == claim.pattern.as_str() && writing.actor.party().is(&other.holder)
-            {
+        for other in facts.claims_near(&claim.prefix)? {
+            let renewed = other.pattern == claim.pattern.as_str() && other.holder.same_as(&agent.name);
+            if renewed || !other.is_live(now) {
                 continue;
             }
             let compiled = Pattern::from_canonical(&other.pattern)?.compile(case);
@@ -349,11 +351,25 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
         .with("patterns", serde_json::json!(patterns))
 }
 
+/// What stands in the way of a claim that wants to be alone: a holder, or somebody who waits longer.
+fn obstacle(
+    ctx: &Ctx<'_>,
+    agent: &Agent,
+    wanted: &[Wanted],
+    clashes: &[Clash],
+    ticket: Option<u64>,
+) -> Option<Refusal> {
+    if !clashes.is_empty() {
+        return Some(conflict(ctx, wanted, clashes));
+    }
+    earlier_waiter(ctx, agent, wanted, ticket?).map(|earlier| behind(&earlier))
+}
+
 /// Somebody waits longer for one of the same paths.
-fn earlier_waiter(writing: &Writing<'_>, agent: &Agent, wanted: &[Wanted], ticket: u64) -> Option<Wait> {
-    let case = writing.ctx.repository.case();
+fn earlier_waiter(ctx: &Ctx<'_>, agent: &Agent, wanted: &[Wanted], ticket: u64) -> Option<Wait> {
+    let case = ctx.repository.case();
     let me = Party::Agent(agent.name.clone());
-    writing.ctx.store.presence().waits().into_iter().find(|wait| {
+    ctx.store.presence().waits().into_iter().find(|wait| {
         wait.verb == "reserve"
             && wait.agent != me
             && wait.ticket < ticket
@@ -373,52 +389,94 @@ fn behind(earlier: &Wait) -> Refusal {
 
 /// Waits until everything wanted is free, first come first served.
 fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Result<Told<Outcome>> {
-    let mut guard: Option<(Box<dyn Guard>, u64)> = None;
-    let mut last: Option<Refusal> = None;
-    let patterns: Vec<String> = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
-    let granted = wait::until(ctx, time, |_| {
-        // Whoever has no ticket yet stands behind everybody who has one.
-        let ticket = guard.as_ref().map_or(u64::MAX, |(_, ticket)| *ticket);
-        match write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket))) {
-            Ok(told) => Ok(Look::Ready(told)),
-            Err(refusal) if refusal.code == Code::FileReservationConflict => {
-                let again_at = announce(ctx, &refusal, &patterns, &mut guard)?;
-                last = Some(refusal);
-                Ok(Look::NotYet { again_at: Some(again_at) })
-            }
+    let attempt = |ticket| {
+        let claimed =
+            write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)));
+        match claimed {
+            Ok(told) => Ok(Ok(told)),
+            Err(refusal) if refusal.code == Code::FileReservationConflict => Ok(Err(refusal)),
             Err(refusal) => Err(refusal),
+        }
+    };
+    // Whoever has no ticket yet stands behind everybody who has one.
+    let mut last = match attempt(u64::MAX)? {
+        Ok(told) => return Ok(told),
+        Err(refusal) => refusal,
+    };
+    let mut place = Place::enter(ctx, &last, wanted)?;
+    let granted = wait::until(ctx, time, |now| {
+        // From outside the gate: to take it would wake every waiter, this one included.
+        let looked = match seen_from_outside(ctx, input, wanted, place.wait.ticket, now)? {
+            Some(refusal) => Err(refusal),
+            None => attempt(place.wait.ticket)?,
+        };
+        match looked {
+            Ok(told) => Ok(Look::Ready(told)),
+            Err(refusal) => {
+                place.update(&refusal);
+                let again_at = Some(free_at(ctx, &refusal));
+                last = refusal;
+                Ok(Look::NotYet { again_at })
+            }
         }
     })?;
     granted.ok_or_else(|| {
-        let why = last.as_ref().map(|refusal| refusal.message.clone()).unwrap_or_default();
-        let holders = last.as_ref().and_then(|refusal| refusal.details.get("holders").cloned()).unwrap_or_default();
         Code::WaitTimeout
-            .refuse(format!("not free within {time}: {why}"))
-            .with("holders", holders)
-            .with("patterns", serde_json::json!(patterns))
+            .refuse(format!("not free within {time}: {}", last.message))
+            .with("holders", last.details.get("holders").cloned().unwrap_or_default())
+            .with("patterns", serde_json::json!(place.wait.patterns))
     })
 }
 
-/// Keeps the announcement in step with who is waited for; says when time alone may free the paths.
-fn announce(
+/// What stands in the way, without taking a turn.
+fn seen_from_outside(
     ctx: &Ctx<'_>,
-    refusal: &Refusal,
-    patterns: &[String],
-    guard: &mut Option<(Box<dyn Guard>, u64)>,
-) -> Result<Timestamp> {
-    let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
-    let holders: Vec<Party> = refusal
-        .details
-        .get("holders")
-        .and_then(|holders| serde_json::from_value(holders.clone()).ok())
-        .unwrap_or_default();
-    let wait = wait::announcement(ctx, "reserve", me.clone(), holders, patterns.to_vec());
-    match guard {
-        Some((guard, ticket)) => guard.update(&Wait { ticket: *ticket, ..wait }),
-        None => *guard = Some(wait::enter(ctx, &wait)?),
+    input: &Input,
+    wanted: &[Wanted],
+    ticket: u64,
+    now: Timestamp,
+) -> Result<Option<Refusal>> {
+    let facts = ctx.store.read()?;
+    let actor = actor::acting(ctx, &*facts)?;
+    let agent = actor.must_be_agent("hold reservations")?;
+    let near = neighbours(ctx, &*facts, agent, wanted, now)?;
+    let clashes = clashes(&*facts, agent, wanted, &near, !input.shared, now)?;
+    Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
+}
+
+/// A place among those who wait, and what was announced about it.
+struct Place {
+    guard: Box<dyn Guard>,
+    wait: Wait,
+}
+
+impl Place {
+    fn enter(ctx: &Ctx<'_>, refusal: &Refusal, wanted: &[Wanted]) -> Result<Self> {
+        let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
+        let patterns = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
+        let wait = wait::announcement(ctx, "reserve", me, holders(refusal), patterns);
+        let (guard, ticket) = wait::enter(ctx, &wait)?;
+        Ok(Place { guard, wait: Wait { ticket, ..wait } })
     }
-    let soon = ctx.clock.now().plus(Span::seconds(2));
-    let free_at = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
+
+    /// Keeps the announcement in step with who is waited for.
+    fn update(&mut self, refusal: &Refusal) {
+        let for_whom = holders(refusal);
+        if for_whom != self.wait.for_whom {
+            self.wait.for_whom = for_whom;
+            self.guard.update(&self.wait);
+        }
+    }
+}
+
+fn holders(refusal: &Refusal) -> Vec<Party> {
+    let holders = refusal.details.get("holders").cloned().unwrap_or_default();
+    serde_json::from_value(holders).unwrap_or_default()
+}
+
+/// When time alone may free the paths.
+fn free_at(ctx: &Ctx<'_>, refusal: &Refusal) -> Timestamp {
+    let told = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
     // Behind another waiter only its process's end may free the way, and that wakes nobody.
-    Ok(free_at.unwrap_or(soon))
+    told.unwrap_or_else(|| ctx.clock.now().plus(Span::seconds(2)))
 }
