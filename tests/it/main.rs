@@ -12,5 +12,6 @@ mod bus;
 mod crossing;
 mod interrupted;
 mod quiet;
+mod races;
 mod smoke;
 mod trace;
