@@ -15,3 +15,4 @@ mod quiet;
 mod races;
 mod smoke;
 mod trace;
+mod wakeups;
