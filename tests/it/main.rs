@@ -9,6 +9,7 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod canary;
 mod crossing;
 mod interrupted;
 mod quiet;
