@@ -11,6 +11,7 @@ mod bus;
 
 mod canary;
 mod crossing;
+mod doors;
 mod interrupted;
 mod quiet;
 mod races;
