@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
 use relay_core::domain::time::Timestamp;
@@ -36,19 +36,27 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
     }
     let before_command = arguments.iter().take_while(|argument| *argument != "--");
     if before_command.clone().any(|argument| argument == "--json") {
+        let known = Cli::command();
         let verb = before_command
-            .skip(1)
             .filter_map(|argument| argument.to_str())
-            .find(|argument| !argument.starts_with('-'))
+            .find(|argument| known.find_subcommand(argument).is_some())
             .unwrap_or("relay");
-        let text = fault.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let refusal = Code::InputInvalid.refuse(message);
+        let refusal = Code::InputInvalid.refuse(one_line(&fault.to_string()));
         Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
     } else {
         let _ = fault.print();
     }
     Code::InputInvalid.kind().exit_status()
+}
+
+/// What is wrong, and with which arguments; the usage and the tips after it are for people.
+fn one_line(fault: &str) -> String {
+    let lines = fault.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+}
+
+fn is_name(name: &str) -> bool {
+    name == HUMAN || AgentName::parse(name).is_ok()
 }
 
 /// Everything a command needs that is not of one project.
@@ -167,6 +175,10 @@ impl App {
             Ok(ctx) => ctx,
             Err(refusal) => return self.fail_outside(request.verb(), &refusal),
         };
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().as_deref() == Some(request.verb()) {
+            return self.fail(&recover::failure(&ctx, request, &Code::Internal.refuse("broken by a test")));
+        }
         let status = match verbs::run(&ctx, request) {
             Ok(done) => self.succeed(&ctx, &done),
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
@@ -191,6 +203,10 @@ impl App {
     }
 
     pub fn print(&self, done: &Done, now: Timestamp) -> Written {
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().is_some_and(|broken| broken.strip_suffix(":hollow") == Some(done.verb)) {
+            return self.output.line(&Answer::new(done.verb, serde_json::json!({}), Vec::new(), Vec::new()));
+        }
         if self.output.json {
             self.output.line(&Answer::new(done.verb, &done.outcome, done.signals.clone(), done.next.clone()))
         } else {
@@ -211,7 +227,8 @@ impl App {
     pub fn fail_outside(&self, verb: &str, refusal: &Refusal) -> u8 {
         let setting = Setting {
             project: self.project().ok().map(|project| project.to_string()),
-            agent: self.globals.agent.clone().or_else(environment::agent),
+            // A step with a name that is none would fail like the request did.
+            agent: self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)),
             kept: None,
         };
         let failure = recover::failure_outside(verb, refusal, &setting);

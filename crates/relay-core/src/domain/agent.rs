@@ -167,4 +167,41 @@ mod tests {
         assert_eq!(agent(Standing::Active, old).seen_at(Some(future), NOW), old);
         assert_eq!(agent(Standing::Active, future).seen_at(Some(old), NOW), old);
     }
+
+    #[test]
+    fn a_policy_and_a_standing_read_back_from_their_words() {
+        for (policy, word) in Policy::ALL.into_iter().zip(["open", "auto", "contacts_only", "block_all"]) {
+            assert_eq!((policy.as_str(), Policy::parse(word)), (word, Some(policy)));
+        }
+        assert_eq!((Policy::parse("closed"), Policy::default()), (None, Policy::Auto));
+        for (standing, word) in
+            [(Standing::Active, "active"), (Standing::Suspended, "suspended"), (Standing::Retired, "retired")]
+        {
+            assert_eq!((standing.as_str(), Standing::parse(word)), (word, Some(standing)));
+        }
+        assert_eq!(Standing::parse("gone"), None);
+    }
+
+    #[test]
+    fn a_subagent_shares_claims_with_its_parent_and_not_with_its_sibling() {
+        let named = |name: &str, parent: Option<&str>| Agent {
+            name: AgentName::parse(name).unwrap_or_else(|fault| panic!("{fault}")),
+            parent: parent.map(|parent| AgentName::parse(parent).unwrap_or_else(|fault| panic!("{fault}"))),
+            ..agent(Standing::Active, NOW)
+        };
+        let (parent, one, two) = (named("Lead", None), named("One", Some("lead")), named("Two", Some("Lead")));
+        let grandchild = named("Deep", Some("One"));
+        for (left, right, shares) in [
+            (&parent, &parent, true),
+            (&parent, &named("LEAD", None), true),
+            (&parent, &one, true),
+            (&one, &two, false),
+            (&parent, &grandchild, false),
+            (&one, &grandchild, true),
+            (&parent, &named("Other", None), false),
+        ] {
+            assert_eq!(left.shares_claims_with(right), shares, "{} {}", left.name, right.name);
+            assert_eq!(right.shares_claims_with(left), shares, "{} {}", right.name, left.name);
+        }
+    }
 }

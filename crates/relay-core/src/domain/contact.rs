@@ -204,4 +204,14 @@ mod tests {
         assert_eq!(one.other(&party("Blue")), &party("Red"));
         assert_eq!(one.other(&party("Red")), &party("Blue"));
     }
+
+    #[test]
+    fn a_decision_reads_back_from_its_word() {
+        for (decided, word) in
+            [(Decided::Requested, "requested"), (Decided::Accepted, "accepted"), (Decided::Revoked, "revoked")]
+        {
+            assert_eq!((decided.as_str(), Decided::parse(word)), (word, Some(decided)));
+        }
+        assert_eq!(Decided::parse("blocked"), None);
+    }
 }

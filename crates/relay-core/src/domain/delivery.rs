@@ -80,3 +80,64 @@ impl Delivery {
         Ack::of(ack_within, self.delivered_at, self.acked_at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Timestamp = Timestamp::from_millis(1_000);
+
+    /// A copy that has come as far as the letters say: (d)elivered, (l)apsed, (s)urfaced, (r)ead, (a)cked.
+    fn copy(letters: &str) -> Delivery {
+        let at = |letter| letters.contains(letter).then_some(AT);
+        Delivery {
+            message: 7,
+            recipient: Party::Human,
+            line: Line::To,
+            delivered_by: at('d').map(|_| 7),
+            delivered_at: at('d'),
+            lapsed: letters.contains('l'),
+            surfaced_at: at('s'),
+            read_at: at('r'),
+            acked_at: at('a'),
+        }
+    }
+
+    #[test]
+    fn a_copy_is_as_far_as_it_has_come() {
+        for (letters, expected) in [
+            ("", State::Held),
+            ("l", State::Lapsed),
+            ("d", State::Stored),
+            ("ds", State::Surfaced),
+            ("dr", State::Read),
+            ("dsr", State::Read),
+            ("da", State::Acked),
+            ("dsra", State::Acked),
+        ] {
+            assert_eq!(copy(letters).state(), expected, "{letters:?}");
+        }
+    }
+
+    #[test]
+    fn the_states_are_in_the_order_of_a_copys_way() {
+        assert!([State::Held, State::Lapsed, State::Stored, State::Surfaced, State::Read, State::Acked].is_sorted());
+    }
+
+    #[test]
+    fn an_ack_counts_from_the_delivery() {
+        let within = Some(Span::hours(1));
+        assert_eq!(copy("d").ack(within), Ack::Waiting { due: AT.plus(Span::hours(1)) });
+        assert_eq!(copy("d").ack(None), Ack::NotAsked);
+        assert_eq!(copy("").ack(within), Ack::NotAsked);
+        assert_eq!(copy("dra").ack(within), Ack::Given { at: AT });
+    }
+
+    #[test]
+    fn a_line_reads_back_from_its_word() {
+        for (line, word) in [(Line::To, "to"), (Line::Cc, "cc"), (Line::Bcc, "bcc")] {
+            assert_eq!((line.as_str(), Line::parse(word)), (word, Some(line)));
+        }
+        assert_eq!(Line::parse("from"), None);
+    }
+}

@@ -322,4 +322,67 @@ mod tests {
         assert_ne!(text_hash(&[0; 16], "yes"), text_hash(&[1; 16], "yes"));
         assert_eq!(text_hash(&[1; 16], "yes"), text_hash(&[1; 16], "yes"));
     }
+
+    /// One of each, as short as it may be.
+    fn happenings() -> Vec<Happened> {
+        let texts = [
+            r#"{"kind":"project_opened","project":"p","path":"/p"}"#,
+            r#"{"kind":"project_moved","from":"/p","to":"/q"}"#,
+            r#"{"kind":"agent_registered","agent":"Blue","credential":"uid:1","program":null,"model":null,"task":null,"session":null,"parent":null,"policy":"auto"}"#,
+            r#"{"kind":"agent_resumed","agent":"Blue","program":null,"model":null,"task":null,"session":null,"revived":true}"#,
+            r#"{"kind":"agent_suspended","agent":"Blue"}"#,
+            r#"{"kind":"agent_reinstated","agent":"Blue"}"#,
+            r#"{"kind":"agent_retired","agent":"Blue"}"#,
+            r#"{"kind":"policy_set","agent":"Blue","policy":"open"}"#,
+            r#"{"kind":"thread_prepared","thread":"t","agent":"Blue"}"#,
+            r#"{"kind":"thread_left","thread":"t","agent":"Blue"}"#,
+            r#"{"kind":"thread_closed","thread":"t","agent":"Blue"}"#,
+            r#"{"kind":"message_sent","thread":"t","from":"Blue","recipients":[{"party":"Red","line":"to"}],"subject":"s","body":"b","importance":"normal","ack_within_ms":null,"reply_to":null,"twin":null}"#,
+            r#"{"kind":"held_lapsed","message":1,"recipient":"Red","blocked":false}"#,
+            r#"{"kind":"mail_surfaced","agent":"Blue","messages":[1],"contested":[]}"#,
+            r#"{"kind":"mail_read","agent":"Blue","messages":[1]}"#,
+            r#"{"kind":"mail_acked","agent":"Blue","messages":[1]}"#,
+            r#"{"kind":"reservation_granted","agent":"Blue","pattern":"a","prefix":"a","exclusive":true,"reason":null,"ttl_ms":1,"first_granted_at":"1970-01-01T00:00:00.000Z","expires_at":"1970-01-01T00:00:00.001Z","overlaps":[],"conflicts":[]}"#,
+            r#"{"kind":"reservation_renewed","agent":"Blue","claims":[]}"#,
+            r#"{"kind":"reservation_released","agent":"Blue","claims":[1]}"#,
+            r#"{"kind":"reservation_taken","id":1,"from":"Blue","by":"Red","generation":1,"expires_at":"1970-01-01T00:00:00.000Z","why":"w"}"#,
+            r#"{"kind":"link_requested","from":"Blue","to":"Red","why":null,"ttl_ms":1,"expires_at":"1970-01-01T00:00:00.000Z"}"#,
+            r#"{"kind":"link_accepted","link":1,"by":"Red","by_policy":true,"expires_at":"1970-01-01T00:00:00.000Z","delivers":[]}"#,
+            r#"{"kind":"link_blocked","link":null,"by":"Red","other":"Blue"}"#,
+            r#"{"kind":"link_revoked","link":1,"by":"Red"}"#,
+        ];
+        texts
+            .iter()
+            .map(|text| {
+                let what: Happened = serde_json::from_str(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+                assert_eq!(serde_json::to_string(&what).unwrap_or_default(), *text, "the format is golden");
+                what
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_kind_is_named_as_its_payload_names_it_and_once() {
+        let mut kinds = Vec::new();
+        for what in happenings() {
+            let json = serde_json::to_value(&what).unwrap_or_default();
+            assert_eq!(json["kind"], what.kind());
+            kinds.push(what.kind());
+        }
+        let count = kinds.len();
+        kinds.sort_unstable();
+        kinds.dedup();
+        assert_eq!(kinds.len(), count);
+    }
+
+    #[test]
+    fn only_what_is_shown_again_may_be_lost() {
+        let lost: Vec<&str> = happenings().iter().filter(|what| what.may_be_lost()).map(Happened::kind).collect();
+        assert_eq!(lost, ["mail_surfaced", "mail_read"]);
+    }
+
+    #[test]
+    fn bytes_are_written_as_two_small_hex_digits() {
+        assert_eq!(hex(&[0, 10, 255]), "000aff");
+    }
 }

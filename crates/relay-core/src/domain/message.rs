@@ -55,4 +55,24 @@ impl Message {
     pub fn delivery_to(&self, party: &Party) -> Option<&Delivery> {
         self.deliveries.iter().find(|delivery| delivery.recipient == *party)
     }
+
+    /// Whether `party` has a copy. One that waits for consent, or never got it, is not there.
+    pub fn has_reached(&self, party: &Party) -> bool {
+        self.delivery_to(party).is_some_and(|delivery| delivery.delivered_by.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn importance_reads_back_from_its_word_and_has_an_order() {
+        for (importance, word) in Importance::ALL.into_iter().zip(["low", "normal", "high", "urgent"]) {
+            assert_eq!((importance.as_str(), Importance::parse(word)), (word, Some(importance)));
+        }
+        assert_eq!(Importance::parse("URGENT"), None);
+        assert_eq!(Importance::default(), Importance::Normal);
+        assert!(Importance::ALL.is_sorted());
+    }
 }

@@ -131,4 +131,29 @@ mod tests {
             assert_eq!(ttl_is_valid(Span::seconds(ttl)), valid, "{ttl}");
         }
     }
+
+    #[test]
+    fn a_claim_older_than_half_a_day_is_stale() {
+        let day = claim(Span::hours(24));
+        assert!(!day.is_stale(GRANTED.plus(Span::hours(12))));
+        assert!(day.is_stale(GRANTED.plus(Span::millis(12 * 3_600_000 + 1))));
+    }
+
+    #[test]
+    fn a_mark_tells_every_change_of_a_pair_apart() {
+        let mut marks: Vec<String> = Vec::new();
+        for mine in [true, false] {
+            for theirs in [true, false] {
+                for generation in [0, 1, 12] {
+                    marks.push(mark(mine, theirs, generation));
+                }
+            }
+        }
+        assert_eq!(marks[0], "xx0");
+        marks.push(ENDED.to_owned());
+        let count = marks.len();
+        marks.sort();
+        marks.dedup();
+        assert_eq!(marks.len(), count);
+    }
 }

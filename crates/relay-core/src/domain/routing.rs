@@ -96,3 +96,118 @@ pub fn decide(question: Question) -> Verdict {
         (false, false) => Verdict::Required,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One letter of the table.
+    fn verdict(letter: char) -> Verdict {
+        match letter {
+            'D' => Verdict::Deliver,
+            'P' => Verdict::Pending,
+            'R' => Verdict::Required,
+            'X' => Verdict::Barred(Barrier::Blocked),
+            'A' => Verdict::Barred(Barrier::BlockAll),
+            other => panic!("{other} is no verdict"),
+        }
+    }
+
+    /// The columns: the state of the newest link, and whether it is the sender's own request that waits.
+    const LINKS: [(Option<LinkState>, bool); 7] = [
+        (None, false),
+        (Some(LinkState::Requested), true),
+        (Some(LinkState::Requested), false),
+        (Some(LinkState::Accepted), false),
+        (Some(LinkState::Blocked), false),
+        (Some(LinkState::Revoked), false),
+        (Some(LinkState::Lapsed), false),
+    ];
+
+    const HERE: bool = true;
+    const ELSEWHERE: bool = false;
+
+    /// Policy, project, and a letter for each link: first without any shared context, then with some.
+    ///
+    /// The columns: no link, I asked, they asked, accepted, blocked, revoked, lapsed.
+    const TABLE: [(Policy, bool, &str, &str); 8] = [
+        (Policy::Open, HERE, "DDDDXDD", "DDDDXDD"),
+        (Policy::Auto, HERE, "RPRDXRR", "DDDDXDD"),
+        (Policy::ContactsOnly, HERE, "RPRDXRR", "RPRDXRR"),
+        (Policy::BlockAll, HERE, "AAAAXAA", "AAAAXAA"),
+        (Policy::Open, ELSEWHERE, "RPRDXRR", "RPRDXRR"),
+        (Policy::Auto, ELSEWHERE, "RPRDXRR", "RPRDXRR"),
+        (Policy::ContactsOnly, ELSEWHERE, "RPRDXRR", "RPRDXRR"),
+        (Policy::BlockAll, ELSEWHERE, "AAAAXAA", "AAAAXAA"),
+    ];
+
+    /// Every combination of contexts; the first is none at all.
+    fn contexts() -> impl Iterator<Item = Shared> {
+        (0..16).map(|bits| Shared {
+            both_in_thread: bits & 1 != 0,
+            live_overlapping_claims: bits & 2 != 0,
+            recipient_wrote_recently: bits & 4 != 0,
+            reply_to_recipients_own: bits & 8 != 0,
+        })
+    }
+
+    /// Every question that an agent can put about an active recipient, with the table's answer.
+    fn questions() -> Vec<(Question, Verdict)> {
+        let mut questions = Vec::new();
+        for (policy, same_project, bare, shared) in TABLE {
+            for (index, context) in contexts().enumerate() {
+                let row = if index == 0 { bare } else { shared };
+                assert_eq!(row.len(), LINKS.len(), "{policy:?} {same_project}");
+                for ((link, asked), letter) in LINKS.into_iter().zip(row.chars()) {
+                    let question = Question {
+                        from_human: false,
+                        same_project,
+                        recipient: Standing::Active,
+                        policy,
+                        link,
+                        asked,
+                        shared: context,
+                    };
+                    questions.push((question, verdict(letter)));
+                }
+            }
+        }
+        questions
+    }
+
+    #[test]
+    fn the_full_table_of_policy_context_block_and_project() {
+        let questions = questions();
+        assert_eq!(questions.len(), 4 * 2 * 16 * 7);
+        for (question, expected) in questions {
+            assert_eq!(decide(question), expected, "{question:?}");
+        }
+    }
+
+    #[test]
+    fn the_human_reaches_every_active_agent_whatever_its_policy() {
+        for (question, _) in questions() {
+            assert_eq!(decide(Question { from_human: true, ..question }), Verdict::Deliver, "{question:?}");
+        }
+    }
+
+    #[test]
+    fn retirement_and_suspension_beat_everything_even_the_human() {
+        for (question, _) in questions() {
+            for (recipient, barrier) in
+                [(Standing::Retired, Barrier::Retired), (Standing::Suspended, Barrier::Suspended)]
+            {
+                for from_human in [false, true] {
+                    let question = Question { from_human, recipient, ..question };
+                    assert_eq!(decide(question), Verdict::Barred(barrier), "{question:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_barrier_is_named_as_the_caller_reads_it() {
+        let named = [Barrier::Retired, Barrier::Suspended, Barrier::Blocked, Barrier::BlockAll].map(Barrier::as_str);
+        assert_eq!(named, ["retired", "suspended", "blocked", "block_all"]);
+    }
+}

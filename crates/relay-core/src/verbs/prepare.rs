@@ -44,6 +44,9 @@ pub struct Outcome {
     pub granted: Vec<GrantedShape>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ConflictShape>,
+    /// All of them, where not every one is spelt out.
+    #[serde(default, skip_serializing_if = "start::is_zero")]
+    pub conflicts_total: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,6 +137,7 @@ fn digest(ctx: &Ctx<'_>, input: &Input, told: Told<Prepared>) -> Result<Done> {
         reservations: view.reservations,
         granted: reserved.granted,
         conflicts: reserved.conflicts,
+        conflicts_total: reserved.conflicts_total,
     };
     let mut next = told.next;
     if ctx.caller.named.is_none() && ctx.caller.variable.is_none() && ctx.caller.session.is_none() {
@@ -163,11 +167,8 @@ pub(super) fn thread_view(
     let Some(thread) = facts.thread(id)? else {
         return Ok(None);
     };
-    let visible: Vec<_> = facts
-        .thread_messages(&thread.id, ctx.limits.page)?
-        .into_iter()
-        .filter(|message| viewer.sees(message))
-        .collect();
+    let last = facts.thread_messages(&thread.id, ctx.limits.page)?;
+    let (visible, hidden): (Vec<_>, Vec<_>) = last.into_iter().partition(|message| viewer.sees(message));
     let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
     // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
     if thread.messages > 0 && visible.is_empty() && participants.is_empty() {
@@ -199,7 +200,7 @@ pub(super) fn thread_view(
             id: thread.id.to_string(),
             subject: thread.subject.filter(|_| subject_is_visible),
             done: thread.done,
-            messages: thread.messages,
+            messages: thread.messages.saturating_sub(hidden.len() as u64),
             last_at: thread.last_at,
         },
         participants,

@@ -282,7 +282,7 @@ fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: 
 
 /// Closes the thread and says so in it, to its members.
 fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
-    let Some(found) = writing.tx.thread(thread)? else {
+    let Some(found) = post::thread(writing, thread)? else {
         return Err(Code::ThreadNotFound
             .refuse(format!("there is no thread {thread}"))
             .with("thread", thread.as_str()));

@@ -8,7 +8,7 @@ use super::wait::{self, Look};
 use super::writing::{Told, Writing, write};
 use super::{Ctx, Done, Outcome as Any};
 use crate::domain::agent::Agent;
-use crate::domain::event::{Happened, Renewal};
+use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
 use crate::domain::pattern::{Compiled, Pattern};
@@ -115,9 +115,15 @@ pub(super) fn story(
         return Err(refusal);
     }
     within_limit(writing, &agent, wanted)?;
-    let mut granted = Vec::new();
+    let mut granted: Vec<GrantedShape> = Vec::new();
     for (index, claim) in wanted.iter().enumerate() {
-        granted.push(grant(writing, input, &agent, claim, &near[index], &clashes, index)?);
+        let mut overlaps: Vec<Number> = near[index].iter().map(|(other, _)| other.id).collect();
+        // Those of the same request too: one of the two may come to belong to somebody else.
+        let siblings = granted.iter().zip(wanted).filter(|(sibling, _)| !sibling.renewed);
+        let met = siblings.filter(|(_, earlier)| claim.compiled.overlap(&earlier.compiled).is_some());
+        overlaps.extend(met.map(|(sibling, _)| sibling.id));
+        let conflicts = clashes.iter().filter(|clash| clash.wanted == index).map(|clash| clash.theirs.id).collect();
+        granted.push(grant(writing, input, &agent, claim, overlaps, conflicts)?);
     }
     signals(writing, input, wanted, &clashes)?;
     let conflicts = clashes
@@ -143,8 +149,7 @@ fn neighbours(
     for claim in wanted {
         let mut near = Vec::new();
         for other in facts.claims_near(&claim.prefix)? {
-            let renewed = other.pattern == claim.pattern.as_str() && other.holder.same_as(&agent.name);
-            if renewed || !other.is_live(now) {
+            if !other.is_live(now) || other.pattern == claim.pattern.as_str() && other.holder.same_as(&agent.name) {
                 continue;
             }
             let compiled = Pattern::from_canonical(&other.pattern)?.compile(case);
@@ -199,9 +204,8 @@ fn grant(
     input: &Input,
     agent: &Agent,
     claim: &Wanted,
-    near: &[(Reservation, String)],
-    clashes: &[Clash],
-    index: usize,
+    overlaps: Vec<Number>,
+    conflicts: Vec<Number>,
 ) -> Result<GrantedShape> {
     let now = writing.ctx.now;
     let ttl = input.ttl.unwrap_or(TTL_DEFAULT);
@@ -233,8 +237,8 @@ fn grant(
         ttl_ms: ttl.as_millis(),
         first_granted_at: now,
         expires_at,
-        overlaps: near.iter().map(|(other, _)| other.id).collect(),
-        conflicts: clashes.iter().filter(|clash| clash.wanted == index).map(|clash| clash.theirs.id).collect(),
+        overlaps,
+        conflicts,
     };
     let id = writing.append(what, Vec::new())?;
     Ok(shape(id, false, &reason))
@@ -338,10 +342,10 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
     Code::FileReservationConflict
         .refuse(format!(
-            "{} is held by {} as {}, for example {}",
+            "{} overlaps {} of {}: both match {}",
             wanted[first.wanted].pattern.as_str(),
-            first.theirs.holder,
             first.theirs.pattern,
+            first.theirs.holder,
             first.example
         ))
         .with("conflicts", rows)
@@ -351,7 +355,7 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
         .with("patterns", serde_json::json!(patterns))
 }
 
-/// What stands in the way of a claim that wants to be alone: a holder, or somebody who waits longer.
+/// What stands in the way of a claim that is wanted only where it is free.
 fn obstacle(
     ctx: &Ctx<'_>,
     agent: &Agent,
@@ -362,7 +366,7 @@ fn obstacle(
     if !clashes.is_empty() {
         return Some(conflict(ctx, wanted, clashes));
     }
-    earlier_waiter(ctx, agent, wanted, ticket?).map(|earlier| behind(&earlier))
+    ticket.and_then(|ticket| earlier_waiter(ctx, agent, wanted, ticket)).map(|earlier| behind(&earlier))
 }
 
 /// Somebody waits longer for one of the same paths.
@@ -389,53 +393,42 @@ fn behind(earlier: &Wait) -> Refusal {
 
 /// Waits until everything wanted is free, first come first served.
 fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Result<Told<Outcome>> {
-    let attempt = |ticket| {
-        let claimed =
-            write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)));
-        match claimed {
-            Ok(told) => Ok(Ok(told)),
-            Err(refusal) if refusal.code == Code::FileReservationConflict => Ok(Err(refusal)),
-            Err(refusal) => Err(refusal),
-        }
-    };
-    // Whoever has no ticket yet stands behind everybody who has one.
-    let mut last = match attempt(u64::MAX)? {
-        Ok(told) => return Ok(told),
-        Err(refusal) => refusal,
-    };
-    let mut place = Place::enter(ctx, &last, wanted)?;
+    let mut guard: Option<(Box<dyn Guard>, u64)> = None;
+    let mut last: Option<Refusal> = None;
+    let patterns: Vec<String> = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
     let granted = wait::until(ctx, time, |now| {
-        // From outside the gate: to take it would wake every waiter, this one included.
-        let looked = match seen_from_outside(ctx, input, wanted, place.wait.ticket, now)? {
+        // Whoever has no ticket yet stands behind everybody who has one.
+        let ticket = guard.as_ref().map_or(u64::MAX, |(_, ticket)| *ticket);
+        // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
+        let held = if guard.is_some() { held(ctx, input, wanted, ticket, now)? } else { None };
+        let attempt = match held {
             Some(refusal) => Err(refusal),
-            None => attempt(place.wait.ticket)?,
-        };
-        match looked {
-            Ok(told) => Ok(Look::Ready(told)),
-            Err(refusal) => {
-                place.update(&refusal);
-                let again_at = Some(free_at(ctx, &refusal));
-                last = refusal;
-                Ok(Look::NotYet { again_at })
+            None => {
+                write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
             }
+        };
+        match attempt {
+            Ok(told) => Ok(Look::Ready(told)),
+            Err(refusal) if refusal.code == Code::FileReservationConflict => {
+                let again_at = announce(ctx, &refusal, &patterns, &mut guard)?;
+                last = Some(refusal);
+                Ok(Look::NotYet { again_at: Some(again_at) })
+            }
+            Err(refusal) => Err(refusal),
         }
     })?;
     granted.ok_or_else(|| {
+        let why = last.as_ref().map(|refusal| refusal.message.clone()).unwrap_or_default();
+        let holders = last.as_ref().and_then(|refusal| refusal.details.get("holders").cloned()).unwrap_or_default();
         Code::WaitTimeout
-            .refuse(format!("not free within {time}: {}", last.message))
-            .with("holders", last.details.get("holders").cloned().unwrap_or_default())
-            .with("patterns", serde_json::json!(place.wait.patterns))
+            .refuse(format!("not free within {time}: {why}"))
+            .with("holders", holders)
+            .with("patterns", serde_json::json!(patterns))
     })
 }
 
-/// What stands in the way, without taking a turn.
-fn seen_from_outside(
-    ctx: &Ctx<'_>,
-    input: &Input,
-    wanted: &[Wanted],
-    ticket: u64,
-    now: Timestamp,
-) -> Result<Option<Refusal>> {
+/// Why the claim would not be granted at `now`.
+fn held(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], ticket: u64, now: Timestamp) -> Result<Option<Refusal>> {
     let facts = ctx.store.read()?;
     let actor = actor::acting(ctx, &*facts)?;
     let agent = actor.must_be_agent("hold reservations")?;
@@ -444,39 +437,26 @@ fn seen_from_outside(
     Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
 }
 
-/// A place among those who wait, and what was announced about it.
-struct Place {
-    guard: Box<dyn Guard>,
-    wait: Wait,
-}
-
-impl Place {
-    fn enter(ctx: &Ctx<'_>, refusal: &Refusal, wanted: &[Wanted]) -> Result<Self> {
-        let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
-        let patterns = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
-        let wait = wait::announcement(ctx, "reserve", me, holders(refusal), patterns);
-        let (guard, ticket) = wait::enter(ctx, &wait)?;
-        Ok(Place { guard, wait: Wait { ticket, ..wait } })
+/// Keeps the announcement in step with who is waited for; says when time alone may free the paths.
+fn announce(
+    ctx: &Ctx<'_>,
+    refusal: &Refusal,
+    patterns: &[String],
+    guard: &mut Option<(Box<dyn Guard>, u64)>,
+) -> Result<Timestamp> {
+    let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
+    let holders: Vec<Party> = refusal
+        .details
+        .get("holders")
+        .and_then(|holders| serde_json::from_value(holders.clone()).ok())
+        .unwrap_or_default();
+    let wait = wait::announcement(ctx, "reserve", me.clone(), holders, patterns.to_vec());
+    match guard {
+        Some((guard, ticket)) => wait::change(ctx, &mut **guard, &Wait { ticket: *ticket, ..wait })?,
+        None => *guard = Some(wait::enter(ctx, &wait)?),
     }
-
-    /// Keeps the announcement in step with who is waited for.
-    fn update(&mut self, refusal: &Refusal) {
-        let for_whom = holders(refusal);
-        if for_whom != self.wait.for_whom {
-            self.wait.for_whom = for_whom;
-            self.guard.update(&self.wait);
-        }
-    }
-}
-
-fn holders(refusal: &Refusal) -> Vec<Party> {
-    let holders = refusal.details.get("holders").cloned().unwrap_or_default();
-    serde_json::from_value(holders).unwrap_or_default()
-}
-
-/// When time alone may free the paths.
-fn free_at(ctx: &Ctx<'_>, refusal: &Refusal) -> Timestamp {
-    let told = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
+    let soon = ctx.clock.now().plus(Span::seconds(2));
+    let free_at = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
     // Behind another waiter only its process's end may free the way, and that wakes nobody.
-    told.unwrap_or_else(|| ctx.clock.now().plus(Span::seconds(2)))
+    Ok(free_at.unwrap_or(soon))
 }

@@ -279,7 +279,7 @@ fn outgoing(writing: &Writing<'_>, input: &Input) -> Result<Outgoing> {
             ThreadId::parse(&format!("x-{}", &crate::domain::event::hex(&writing.ctx.random.bytes())[..8]))?
         }
     };
-    let inherited = writing.tx.thread(&thread)?.and_then(|thread| thread.subject);
+    let inherited = post::thread(writing, &thread)?.and_then(|thread| thread.subject);
     let subject = input.subject.clone().or_else(|| parent.and_then(|parent| parent.subject)).or(inherited);
     let subject = subject.ok_or_else(|| Code::InputInvalid.refuse("a message that opens a thread needs --subject"))?;
     Ok(Outgoing { input: input.clone(), thread, subject, wanted: wanted(writing, input)? })

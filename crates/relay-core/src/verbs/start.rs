@@ -55,6 +55,9 @@ pub struct Outcome {
     pub granted: Vec<GrantedShape>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ConflictShape>,
+    /// All of them, where not every one is spelt out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub conflicts_total: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +66,12 @@ pub struct Inbox {
     /// Acks that this agent owes past their time.
     pub overdue: usize,
     pub newest: Vec<MessageShape>,
+}
+
+/// Without `--path` nothing was claimed, and an answer does not speak of it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Coordination debt (I8), counted.
@@ -172,11 +181,13 @@ fn resume(
     if agent.credential != ctx.caller.credential {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
-    let other_session = matches!((&agent.session, session), (Some(bound), Some(session)) if bound != session);
-    if other_session && actor::alive(ctx, &agent) && !input.take_over {
-        return Err(
-            taken(&agent, format!("{} is bound to another session that is alive", agent.name)).with("take_over", true)
-        );
+    if let (Some(bound), Some(session)) = (&agent.session, session)
+        && bound != session
+        && actor::alive(ctx, &agent)
+        && !input.take_over
+    {
+        return Err(taken(&agent, format!("{} is bound to another session that is alive", agent.name))
+            .with("session", session.as_str()));
     }
     let state = actor::state(ctx, &agent);
     if state == Standing::Suspended {
@@ -291,6 +302,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
         contested: news.contested,
         granted: reserved.granted,
         conflicts: reserved.conflicts,
+        conflicts_total: reserved.conflicts_total,
     };
     let next = next(ctx, &outcome, told.next);
     let mut done = Done::new("start", Told { outcome: Box::new(outcome), signals, next }, Any::Start);
@@ -342,7 +354,7 @@ fn next(ctx: &Ctx<'_>, outcome: &Outcome, mut next: Vec<String>) -> Vec<String> 
     for link in outcome.contacts_waiting.iter().take(3) {
         next.push(shell::line(&["relay", "link", "--target", &link.from, "--accept"]));
     }
-    if next.is_empty() {
+    if outcome.inbox.unread == 0 && outcome.acks_owed.is_empty() && outcome.contacts_waiting.is_empty() {
         next.push("relay prepare --thread THREAD".to_owned());
     }
     next

@@ -97,6 +97,8 @@ where
     if let Some(told) = remembered(&writing, &scope, verb, request)? {
         return Ok(told);
     }
+    let jumped = clock_jumped(ctx, &*writing.tx)?;
+    writing.signals.extend(jumped);
     post::settle_held(&mut writing)?;
     let outcome = story(&mut writing)?;
     renew_by_activity(&mut writing)?;
@@ -150,7 +152,7 @@ fn finish<T: Serialize, R: Serialize>(
     outcome: T,
 ) -> Result<Told<T>> {
     let ctx = writing.ctx;
-    standing_signals(&mut writing)?;
+    writing.signals.extend(someone_waits(ctx, &writing.actor));
     let Writing { mut tx, actor, signals, next, wrote, .. } = writing;
     if wrote || ctx.key.chosen {
         let salt = ctx.random.bytes();
@@ -200,34 +202,31 @@ fn renew_by_activity(writing: &mut Writing<'_>) -> Result<()> {
 }
 
 /// What every answer to this actor says, whatever the verb.
-fn standing_signals(writing: &mut Writing<'_>) -> Result<()> {
-    let signals = signals_for(writing.ctx, &*writing.tx, &writing.actor)?;
-    writing.signals.extend(signals);
-    Ok(())
+pub(super) fn signals_for(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts, actor: &Actor) -> Result<Vec<Signal>> {
+    let mut signals: Vec<Signal> = clock_jumped(ctx, facts)?.into_iter().collect();
+    signals.extend(someone_waits(ctx, actor));
+    Ok(signals)
 }
 
-pub(super) fn signals_for(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts, actor: &Actor) -> Result<Vec<Signal>> {
-    let mut signals = Vec::new();
+/// The newest event comes from a clock that is ahead of this one. A writer asks before its own events are the newest.
+fn clock_jumped(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts) -> Result<Option<Signal>> {
     let tip = facts.tip()?;
-    if let Some(at) = tip.at
-        && !at.is_believable(ctx.now)
-    {
-        signals.push(
-            Signal::new(
-                SignalCode::ClockJumped,
-                format!("event #{} is dated {at}, ahead of this clock; times are not believed", tip.number),
-            )
-            .about(tip.number),
-        );
-    }
+    Ok(tip.at.filter(|at| !at.is_believable(ctx.now)).map(|at| {
+        let text = format!("event #{} is dated {at}, ahead of this clock; times are not believed", tip.number);
+        Signal::new(SignalCode::ClockJumped, text).about(tip.number)
+    }))
+}
+
+fn someone_waits(ctx: &Ctx<'_>, actor: &Actor) -> Vec<Signal> {
     let me = actor.party();
-    for wait in ctx.store.presence().waits() {
-        if wait.verb == "reserve" && wait.for_whom.contains(&me) {
+    let waits = ctx.store.presence().waits();
+    let for_me = waits.iter().filter(|wait| wait.verb == "reserve" && wait.for_whom.contains(&me));
+    for_me
+        .map(|wait| {
             let text = format!("{} waits for you to release {}", wait.agent, wait.patterns.join(" "));
-            signals.push(Signal::new(SignalCode::SomeoneWaits, text));
-        }
-    }
-    Ok(signals)
+            Signal::new(SignalCode::SomeoneWaits, text)
+        })
+        .collect()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]

@@ -1,5 +1,6 @@
 //! From events to projections. A replay of the history through this file gives the same tables again.
 
+use relay_core::domain::delivery::Line;
 use relay_core::domain::event::{Event, Happened, Number, Recipient, Renewal, Told};
 use relay_core::domain::limits::TTL_MAX;
 use relay_core::domain::name::{AgentName, Party, ThreadId};
@@ -183,7 +184,9 @@ impl Table<'_> {
                 twin.as_ref().map(|twin| twin.number)
             ],
         )?;
-        if *from != Party::Relay {
+        // A message that only blind recipients get must not show by its sender's membership either.
+        let shows = recipients.iter().any(|recipient| recipient.line != Line::Bcc);
+        if shows && *from != Party::Relay {
             self.join(thread, from)?;
         }
         for recipient in recipients {
@@ -214,7 +217,7 @@ impl Table<'_> {
             ],
         )?;
         // A blind recipient in the list of members would no longer be blind; one who is held is not there yet.
-        let is_visible = recipient.line != relay_core::domain::delivery::Line::Bcc && !recipient.held;
+        let is_visible = recipient.line != Line::Bcc && !recipient.held;
         if is_visible && *from != Party::Relay { self.join(thread, &recipient.party) } else { Ok(()) }
     }
 

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
+use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
 
@@ -23,6 +24,9 @@ use crate::filesystem::{io_refusal, private_file, private_folder};
 /// Room for the note about the holder; a fixed width, so that a shorter note overwrites a longer one.
 const NOTE: usize = 160;
 
+/// Whoever waits no longer than this takes a gate that is free without queueing.
+const SHORT_PATIENCE: Span = Span::millis(100);
+
 /// Places in the line are files that are used in turn.
 const PLACES: u64 = 256;
 
@@ -30,7 +34,7 @@ const PLACES: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Gate {
     _lock: File,
-    _place: File,
+    _place: Option<File>,
 }
 
 pub(super) fn path(folder: &Path) -> PathBuf {
@@ -40,32 +44,36 @@ pub(super) fn path(folder: &Path) -> PathBuf {
 impl Gate {
     pub(super) fn take(folder: &Path, errand: Errand<'_>) -> Result<Gate> {
         let path = path(folder);
+        let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
+        // On a loaded machine a thread may start later than a short patience ends, and that is no contention.
+        if errand.wait <= SHORT_PATIENCE && file.try_lock().is_ok() {
+            return Ok(Gate::taken(file, None, errand));
+        }
         let line = folder.join("line");
         if !line.is_dir() {
             private_folder(&line)?;
         }
         let (done, granted) = mpsc::channel();
-        let gate = path.clone();
         #[expect(clippy::disallowed_methods, reason = "the lock call has no deadline of its own")]
         thread::spawn(move || {
+            let place = stand_in_line(&line);
             // When nobody waits any more, dropping the files gives the gate to the next in the line.
-            let _ = done.send(stand_in_line(&line).and_then(|place| {
-                let lock = private_file(&gate)?;
-                lock.lock()?;
-                Ok((lock, place))
-            }));
+            let _ = done.send(place.and_then(|place| file.lock().map(|()| (file, place))));
         });
         match granted.recv_timeout(errand.wait.to_std()) {
-            Ok(Ok((lock, place))) => {
-                let note = format!("pid {} verb {} agent {}", std::process::id(), errand.verb, errand.agent);
-                let note: String = note.chars().take(NOTE - 1).collect();
-                // Only for people who wait; a disk too full for it does not stop anybody.
-                let _ = lock.write_all_at(format!("{note:<width$}\n", width = NOTE - 1).as_bytes(), 0);
-                Ok(Gate { _lock: lock, _place: place })
-            }
+            Ok(Ok((lock, place))) => Ok(Gate::taken(lock, Some(place), errand)),
             Ok(Err(fault)) => Err(io_refusal(&path, &fault)),
             Err(_) => Err(busy(&path, errand)),
         }
+    }
+
+    /// Leaves a note about the holder.
+    fn taken(lock: File, place: Option<File>, errand: Errand<'_>) -> Gate {
+        let note = format!("pid {} verb {} agent {}", std::process::id(), errand.verb, errand.agent);
+        let note: String = note.chars().take(NOTE - 1).collect();
+        // Only for people who wait; a disk too full for it does not stop anybody.
+        let _ = lock.write_all_at(format!("{note:<width$}\n", width = NOTE - 1).as_bytes(), 0);
+        Gate { _lock: lock, _place: place }
     }
 }
 

@@ -54,7 +54,10 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Out
     let for_the_human = facts
         .inbox(&escalations)?
         .iter()
-        .filter(|message| looking.viewer.sees(message))
+        .filter(|message| {
+            let copy = message.delivery_to(&Party::Human);
+            copy.is_some_and(|copy| looking.viewer.sees_delivery(message, copy))
+        })
         .map(|message| looking.shape(message, false))
         .collect();
     Ok(Outcome::Status(Box::new(Status {
