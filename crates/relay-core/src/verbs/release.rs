@@ -118,8 +118,13 @@ fn selected(writing: &Writing<'_>, agent: &Agent, input: &Input, patterns: &[Pat
         claims.extend(own.filter(|claim| everything || for_reason(claim)));
     }
     for pattern in patterns {
-        let held = writing.tx.claim_on(&agent.name, pattern.as_str())?.filter(|claim| claim.is_live(now));
-        add(&mut claims, held.ok_or_else(|| not_held(writing, agent, pattern.as_str(), None))?);
+        let mut held = writing.tx.claims_on(&agent.name, pattern.as_str())?;
+        held.retain(|claim| claim.is_live(now));
+        if held.is_empty() {
+            return Err(not_held(writing, agent, pattern.as_str(), None));
+        }
+        held.sort_by_key(|claim| claim.id);
+        held.into_iter().for_each(|claim| add(&mut claims, claim));
     }
     for id in &input.id {
         let claim = writing.tx.claim(*id)?;

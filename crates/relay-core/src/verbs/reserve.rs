@@ -211,7 +211,7 @@ fn grant(
     let expires_at = now.plus(ttl);
     let exclusive = !input.shared;
     let pattern = claim.pattern.as_str().to_owned();
-    let held = writing.tx.claim_on(&agent.name, &pattern)?.filter(|held| held.is_live(now));
+    let held = writing.tx.claims_on(&agent.name, &pattern)?.pop().filter(|held| held.is_live(now));
     let reason = input.reason.clone().or_else(|| held.as_ref().and_then(|held| held.reason.clone()));
     let shape = |id, renewed, reason: &Option<ThreadId>| GrantedShape {
         id,
