@@ -112,6 +112,23 @@ pub struct InboxQuery<'a> {
     pub bodies: bool,
 }
 
+impl<'a> InboxQuery<'a> {
+    /// Everything unread, without the texts.
+    pub fn unread(recipient: &'a Party, limit: usize) -> Self {
+        InboxQuery {
+            recipient,
+            after: 0,
+            thread: None,
+            from: None,
+            urgent: false,
+            with_read: false,
+            never_surfaced: false,
+            limit,
+            bodies: false,
+        }
+    }
+}
+
 /// A pair of live claims that share a path: (mine, theirs).
 pub type Pair = (Reservation, Reservation);
 

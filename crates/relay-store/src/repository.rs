@@ -74,9 +74,16 @@ fn main_root(folder: &Path) -> Option<PathBuf> {
     if git.common == git.own {
         return None;
     }
+    if flag(&git.common, "bare") {
+        // A bare repository has no main worktree: its own path stands for it.
+        return Some(git.common);
+    }
+    // The git folder of a submodule lies far from its work tree and names it.
+    if let Some(work_tree) = text(&git.common, "worktree") {
+        return fs::canonicalize(git.common.join(work_tree)).ok();
+    }
     let is_dot_git = git.common.file_name().is_some_and(|name| name == ".git");
-    // A bare repository has no main worktree: its own path stands for it.
-    if is_dot_git && !flag(&git.common, "bare") { git.common.parent().map(Path::to_owned) } else { Some(git.common) }
+    if is_dot_git { git.common.parent().map(Path::to_owned) } else { Some(git.common) }
 }
 
 /// What `.git` in this folder leads to.
@@ -106,8 +113,16 @@ fn is_bare(folder: &Path) -> bool {
 
 /// A boolean of the `[core]` section in a repository's own configuration; includes are not followed.
 fn flag(git: &Path, name: &str) -> bool {
-    let file = gix_config::File::from_path_no_includes(git.join("config"), gix_config::Source::Local);
-    file.ok().and_then(|file| file.boolean(&format!("core.{name}")).ok().flatten()).unwrap_or(false)
+    config(git).and_then(|file| file.boolean(&format!("core.{name}")).ok().flatten()).unwrap_or(false)
+}
+
+/// The same for a text.
+fn text(git: &Path, name: &str) -> Option<String> {
+    config(git)?.string(&format!("core.{name}")).map(|value| value.to_string())
+}
+
+fn config(git: &Path) -> Option<gix_config::File> {
+    gix_config::File::from_path_no_includes(git.join("config"), gix_config::Source::Local).ok()
 }
 
 /// The repository of one project, read at most once per command.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
 use relay_core::domain::time::Timestamp;
@@ -34,21 +34,34 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
         let _ = fault.print();
         return 0;
     }
-    let before_command = arguments.iter().take_while(|argument| *argument != "--");
-    if before_command.clone().any(|argument| argument == "--json") {
-        let verb = before_command
-            .skip(1)
-            .filter_map(|argument| argument.to_str())
-            .find(|argument| !argument.starts_with('-'))
-            .unwrap_or("relay");
-        let text = fault.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let refusal = Code::InputInvalid.refuse(message);
-        Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
+    let words: Vec<&str> =
+        arguments.iter().take_while(|argument| *argument != "--").filter_map(|argument| argument.to_str()).collect();
+    if words.contains(&"--json") {
+        let verb = verb(&words);
+        let refusal = Code::InputInvalid.refuse(one_line(&fault.to_string()));
+        let setting = Setting { verb: verb.map(str::to_owned), ..Setting::default() };
+        Output { json: true }.line(&recover::failure_outside(verb.unwrap_or("relay"), &refusal, &setting));
     } else {
         let _ = fault.print();
     }
     Code::InputInvalid.kind().exit_status()
+}
+
+/// What is wrong, and with which arguments; the usage and the tips after it are for people.
+fn one_line(fault: &str) -> String {
+    let lines = fault.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// The command that is meant: the first word that is neither a flag nor the value of one, when there is such a command.
+fn verb<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let takes_value = |word: &str| matches!(word, "--project" | "--agent" | "--idempotency-key");
+    let named = words.windows(2).find(|pair| !pair[1].starts_with('-') && !takes_value(pair[0]))?[1];
+    Cli::command().find_subcommand(named).map(|_| named)
+}
+
+fn is_name(name: &str) -> bool {
+    name == HUMAN || AgentName::parse(name).is_ok()
 }
 
 /// Everything a command needs that is not of one project.
@@ -91,10 +104,18 @@ impl App {
     pub fn open(&self, request: Option<&Request>) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let project = self.project()?;
-        let makes_it = matches!(request, Some(Request::Start(_) | Request::Prepare(_)));
+        let repository = repository::Files::new(&project);
+        if let Some(request) = request {
+            self.key()?;
+            verbs::check(request, &self.caller(home.root())?, &limits, &repository)?;
+        }
+        let makes_it = match request {
+            // Somebody's subagent finds the project made by its parent.
+            Some(Request::Start(input)) => input.parent.is_none(),
+            other => matches!(other, Some(Request::Prepare(_))),
+        };
         let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
         let store = store.ok_or_else(|| self.nobody_here(&project))?;
-        let repository = repository::Files::new(&project);
         Ok(Opened { home, limits, project, store, repository })
     }
 
@@ -167,6 +188,10 @@ impl App {
             Ok(ctx) => ctx,
             Err(refusal) => return self.fail_outside(request.verb(), &refusal),
         };
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().as_deref() == Some(request.verb()) {
+            return self.fail(&recover::failure(&ctx, request, &Code::Internal.refuse("broken by a test")));
+        }
         let status = match verbs::run(&ctx, request) {
             Ok(done) => self.succeed(&ctx, &done),
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
@@ -191,6 +216,10 @@ impl App {
     }
 
     pub fn print(&self, done: &Done, now: Timestamp) -> Written {
+        #[cfg(feature = "test-doors")]
+        if environment::test_break().is_some_and(|broken| broken.strip_suffix(":hollow") == Some(done.verb)) {
+            return self.output.line(&Answer::new(done.verb, serde_json::json!({}), Vec::new(), Vec::new()));
+        }
         if self.output.json {
             self.output.line(&Answer::new(done.verb, &done.outcome, done.signals.clone(), done.next.clone()))
         } else {
@@ -211,8 +240,10 @@ impl App {
     pub fn fail_outside(&self, verb: &str, refusal: &Refusal) -> u8 {
         let setting = Setting {
             project: self.project().ok().map(|project| project.to_string()),
-            agent: self.globals.agent.clone().or_else(environment::agent),
+            // A step with a name that is none would fail like the request did.
+            agent: self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)),
             kept: None,
+            verb: Some(verb.to_owned()),
         };
         let failure = recover::failure_outside(verb, refusal, &setting);
         self.fail(&failure)

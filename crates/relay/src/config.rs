@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use relay_core::domain::limits::Limits;
-use relay_core::error::Code;
+use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use serde::Deserialize;
 
@@ -17,9 +17,36 @@ pub fn limits(home: &Path) -> Result<Limits> {
     let path = home.join("config.toml");
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(_) => return Ok(Limits::default()),
+        // None is there, or the folder cannot be entered: then the store says so.
+        Err(_) if std::fs::symlink_metadata(&path).is_err() => return Ok(Limits::default()),
+        Err(fault) => return Err(refusal(&path, &fault.to_string())),
     };
-    let config: Config = toml::from_str(&text)
-        .map_err(|fault| Code::InputInvalid.refuse(format!("{}: {}", path.display(), fault.to_string().trim())))?;
+    let config: Config = toml::from_str(&text).map_err(|fault| refusal(&path, &explained(&text, &fault)))?;
+    check(&config.limits).map_err(|why| refusal(&path, &why))?;
     Ok(config.limits)
+}
+
+fn refusal(path: &Path, why: &str) -> Refusal {
+    Code::InputInvalid.refuse(format!("{}: {why}", path.display()))
+}
+
+/// The line and what is wrong with it, in one line.
+fn explained(text: &str, fault: &toml::de::Error) -> String {
+    let line = fault.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+    format!("line {line}: {}", fault.message().replace('\n', " "))
+}
+
+fn check(limits: &Limits) -> std::result::Result<(), String> {
+    let counts = [
+        ("body_bytes", limits.body_bytes),
+        ("subject_chars", limits.subject_chars),
+        ("recipients", limits.recipients),
+        ("page", limits.page),
+        ("live_claims", limits.live_claims),
+        ("unread", limits.unread),
+    ];
+    match counts.iter().find(|(_, count)| *count == 0) {
+        Some((name, _)) => Err(format!("{name} must be at least 1")),
+        None => Ok(()),
+    }
 }

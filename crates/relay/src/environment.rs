@@ -72,3 +72,9 @@ pub fn search_path() -> Option<String> {
 pub fn test_clock() -> Option<PathBuf> {
     variable("RELAY_TEST_CLOCK").map(PathBuf::from)
 }
+
+/// The verb that a test wants broken: `send` fails, `send:hollow` answers with nothing in it.
+#[cfg(feature = "test-doors")]
+pub fn test_break() -> Option<String> {
+    variable("RELAY_TEST_BREAK")
+}

@@ -22,7 +22,13 @@ impl Output {
     pub fn line(self, value: &impl Serialize) -> Written {
         let text = serde_json::to_string(value)
             .unwrap_or_else(|fault| format!("{{\"relay\":1,\"ok\":false,\"error\":\"{fault}\"}}"));
-        self.text(&format!("{text}\n"))
+        self.exact(&format!("{text}\n"))
+    }
+
+    /// For programs: byte for byte. What strips colours from a pipe would strip other characters of a body with them.
+    pub fn exact(self, text: &str) -> Written {
+        let mut out = io::stdout().lock();
+        seen(&out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
     pub fn text(self, text: &str) -> Written {

@@ -55,6 +55,18 @@ pub fn wait(child: &mut Child, mut meanwhile: impl FnMut()) -> Result<ExitStatus
     ended
 }
 
+/// Looks until `ready`, or until the process has ended by itself.
+pub fn until(child: &mut Child, mut ready: impl FnMut() -> bool) -> Result<()> {
+    loop {
+        let ended = child.try_wait().map_err(|fault| Code::Internal.refuse(format!("a process is lost: {fault}")))?;
+        if ended.is_some() || ready() {
+            return Ok(());
+        }
+        #[expect(clippy::disallowed_methods, reason = "what another process announces wakes nobody")]
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn terminate(child: &Child) {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);

@@ -55,6 +55,11 @@ impl Message {
     pub fn delivery_to(&self, party: &Party) -> Option<&Delivery> {
         self.deliveries.iter().find(|delivery| delivery.recipient == *party)
     }
+
+    /// Whether `party` has a copy. One that waits for consent, or never got it, is not there.
+    pub fn has_reached(&self, party: &Party) -> bool {
+        self.delivery_to(party).is_some_and(|delivery| delivery.delivered_by.is_some())
+    }
 }
 
 #[cfg(test)]

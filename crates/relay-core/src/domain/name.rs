@@ -5,6 +5,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::event::hex;
 
 /// Names with a meaning of their own; nobody may register them.
 pub const RESERVED: [&str; 4] = ["human", "relay", "all", "thread"];
@@ -17,13 +20,13 @@ pub const RELAY: &str = "relay";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
-    #[error("{name:?} has {count} characters; a name has 2 to 64")]
+    #[error("{name:?} has a length of {count}; a name has 2 to 64 characters")]
     Length { name: String, count: usize },
     #[error("{name:?} does not start with a letter")]
     FirstLetter { name: String },
     #[error("{name:?} has the character {found:?}; letters, digits, `_` and `-` are allowed")]
     Character { name: String, found: char },
-    #[error("`{name}` is reserved")]
+    #[error("`{name}` is reserved; an agent has a name of its own")]
     Reserved { name: String },
 }
 
@@ -86,7 +89,7 @@ impl fmt::Display for AgentName {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadFault {
-    #[error("{id:?} has {count} characters; a thread id has 1 to 128")]
+    #[error("{id:?} has a length of {count}; a thread id has 1 to 128 characters")]
     Length { id: String, count: usize },
     #[error("{id:?} does not start with a letter or digit")]
     First { id: String },
@@ -142,7 +145,12 @@ impl ThreadId {
         }
         prefix.truncate(Self::MAX / 2);
         let mut id = format!("{prefix}.{thread}");
-        id.truncate(Self::MAX);
+        if id.len() > Self::MAX {
+            // Two long ids must not become one when their ends are cut off.
+            let digest = hex(&Sha256::digest(id.as_bytes()));
+            id.truncate(Self::MAX - 9);
+            id = format!("{id}-{}", &digest[..8]);
+        }
         ThreadId(id)
     }
 }
@@ -362,9 +370,15 @@ mod tests {
             assert_eq!(id.as_str(), expected);
             assert!(ThreadId::parse(id.as_str()).is_ok());
         }
-        let long = ThreadId::parse(&"t".repeat(128)).unwrap_or_else(|fault| panic!("{fault}"));
-        let id = ThreadId::of_other_project(&ProjectKey::resolved("/srv/app"), &long);
-        assert!(ThreadId::parse(id.as_str()).is_ok());
+        let app = ProjectKey::resolved("/srv/app");
+        let long = |end: &str| {
+            let thread =
+                ThreadId::parse(&format!("{}{end}", "t".repeat(127))).unwrap_or_else(|fault| panic!("{fault}"));
+            ThreadId::of_other_project(&app, &thread)
+        };
+        assert_eq!(long("a").as_str().len(), 128);
+        assert!(ThreadId::parse(long("a").as_str()).is_ok());
+        assert_ne!(long("a"), long("b"));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Text from others, made safe to show: what could steer a terminal or hide in a line is written out.
 
-/// Escapes control, ANSI, bidirectional and zero-width characters; line breaks and tabs stay.
+/// Escapes control, ANSI, bidirectional and zero-width characters; line breaks, of either kind, and tabs stay.
 pub fn escape(text: &str) -> String {
-    text.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
+    text.replace("\r\n", "\n")
+        .chars()
+        .map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() })
+        .collect()
 }
 
 /// The same for something that must stay on one line.
@@ -34,6 +37,7 @@ mod tests {
         check("plain text\nwith é, 漢字 and 😀\t.", "plain text\nwith é, 漢字 and 😀\t.");
         check("\u{1b}[31mred", "\\u{1b}[31mred");
         check("a\rb", "a\\u{d}b");
+        check("a\r\nb", "a\nb");
         check("\u{9b}31m", "\\u{9b}31m");
         check("\u{202e}evil", "\\u{202e}evil");
         check("zero\u{200b}width", "zero\\u{200b}width");

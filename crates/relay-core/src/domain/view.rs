@@ -19,7 +19,7 @@ impl Viewer {
     pub fn sees(&self, message: &Message) -> bool {
         match self {
             Viewer::Human => true,
-            Viewer::Agent(me) if message.from == *me || message.delivery_to(me).is_some() => true,
+            Viewer::Agent(me) if message.from == *me || message.has_reached(me) => true,
             // The project is the boundary: a guest sees its own mail and nothing else.
             Viewer::Agent(Party::Elsewhere(..)) => false,
             _ => message.deliveries.iter().any(|delivery| delivery.line != Line::Bcc),

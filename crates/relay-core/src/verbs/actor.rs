@@ -18,6 +18,8 @@ pub enum Actor {
     Human,
     /// An agent of another project, on an errand in this one.
     Guest(Party),
+    /// An agent for whom relay completes what its own process could not.
+    Absent(AgentName),
     /// Somebody who is about to register, under this scope of keys.
     Newcomer(String),
 }
@@ -28,6 +30,7 @@ impl Actor {
             Actor::Agent(agent) => Party::Agent(agent.name.clone()),
             Actor::Human => Party::Human,
             Actor::Guest(party) => party.clone(),
+            Actor::Absent(name) => Party::Agent(name.clone()),
             Actor::Newcomer(_) => Party::Relay,
         }
     }
@@ -45,6 +48,7 @@ impl Actor {
             Actor::Agent(agent) => agent.name.key(),
             Actor::Human => "human".to_owned(),
             Actor::Guest(party) => party.to_string(),
+            Actor::Absent(name) => name.key(),
             Actor::Newcomer(scope) => scope.clone(),
         }
     }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::post::Posted;
+use super::writing::Who;
 use super::{Ctx, Key, ack, link, send};
 use crate::domain::event::Number;
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
@@ -101,8 +102,7 @@ fn is_abandoned(ctx: &Ctx<'_>, crossing: &Crossing) -> bool {
 
 /// Completes what dead processes left. What cannot be completed now stays for the next command.
 pub(super) fn settle(ctx: &Ctx<'_>) {
-    let crossings = ctx.store.read().and_then(|facts| facts.crossings()).unwrap_or_default();
-    for crossing in crossings.iter().filter(|crossing| is_abandoned(ctx, crossing)) {
+    for crossing in &take_over(ctx).unwrap_or_default() {
         let Some(name) = crossing.actor.agent() else {
             continue;
         };
@@ -116,15 +116,30 @@ pub(super) fn settle(ctx: &Ctx<'_>) {
     }
 }
 
+/// Takes what dead processes left into this one's hands: from now on neither another process nor a step of its own
+/// finds it abandoned.
+fn take_over(ctx: &Ctx<'_>) -> Result<Vec<Crossing>> {
+    let mut tx = ctx.store.begin(Errand { verb: "settle", agent: "", wait: ctx.limits.gate_wait, durable: false })?;
+    let mut taken = Vec::new();
+    for crossing in tx.crossings()?.into_iter().filter(|crossing| is_abandoned(ctx, crossing)) {
+        let crossing = Crossing { pid: ctx.pid, ..crossing };
+        tx.note_crossing(&crossing)?;
+        taken.push(crossing);
+    }
+    tx.commit()?;
+    Ok(taken)
+}
+
 /// Runs one task to its end and forgets it.
 fn carry(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName, task: &Task) -> Result<()> {
-    let ctx = &Ctx { key: Key { text: crossing.key.clone(), chosen: true }, ..ctx.step(&crossing.key) };
+    let ctx = &ctx.step(&crossing.key);
+    let who = Who::Absent(name.clone());
     match task {
         Task::Send(outgoing) => match first_answer(ctx, crossing, name)? {
-            Some(answer) => send::keep_copy(ctx, name, &crossing.project, outgoing, &answer).map(|_| ()),
+            Some(answer) => send::keep_copy(ctx, who, name, &crossing.project, outgoing, &answer).map(|_| ()),
             None => drop_noted(ctx, &crossing.key),
         },
-        Task::Ask(input) => link::keep_copy(ctx, name, &crossing.project, input).map(|_| ()),
+        Task::Ask(input) => link::keep_copy(ctx, who, name, &crossing.project, input).map(|_| ()),
         Task::TellLink(input) => tell_link(ctx, name, &crossing.project, &crossing.key, input),
         Task::TellAck { ids } => tell_ack(ctx, name, &crossing.project, &crossing.key, ids),
     }

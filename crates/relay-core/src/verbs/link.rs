@@ -52,7 +52,13 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     let asked = Input { wait: None, ..input.clone() };
     let told = match crossing::other_project(ctx, target)? {
         Some(project) => across(ctx, &asked, &project)?,
-        None => write(ctx, "link", &asked, |writing| here(writing, &asked))?,
+        None => {
+            let told = write(ctx, "link", &asked, |writing| here(writing, &asked))?;
+            if ctx.caller.human {
+                tell(ctx);
+            }
+            told
+        }
     };
     let told = match input.wait {
         Some(time) => answered(ctx, told, time)?,
@@ -149,6 +155,9 @@ fn decide_for(writing: &mut Writing<'_>, agent: &Party, input: &Input) -> Result
     let waiting: Vec<Link> = pending_for(&*writing.tx, agent, writing.ctx.now)?;
     let mut last = None;
     for link in waiting {
+        if let (Party::Elsewhere(asker, project), Party::Agent(asked)) = (&link.from, &link.to) {
+            note_tidings(writing, asked, asker, project, input)?;
+        }
         last = Some(complete(writing, &link, &Party::Human, false)?);
     }
     last.ok_or_else(|| {
@@ -187,6 +196,16 @@ pub(super) fn request(writing: &mut Writing<'_>, other: &Party, why: Option<&str
         }
         _ => ask(writing, &me, other, why, ttl),
     }
+}
+
+/// This project's copy of a request that held mail made in the other one.
+pub(super) fn copy_request(writing: &mut Writing<'_>, other: &Party) -> Result<()> {
+    let me = writing.actor.party();
+    let state = writing.tx.link(&me, other)?.map(|link| link.state(writing.ctx.now));
+    if !matches!(state, Some(LinkState::Requested | LinkState::Accepted | LinkState::Blocked)) {
+        ask(writing, &me, other, None, None)?;
+    }
+    Ok(())
 }
 
 fn refused(me: &Party, other: &Party, link: Option<&Link>) -> Refusal {
@@ -291,32 +310,48 @@ fn across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told<Out
     let name = crossing::as_guest(ctx, project, &ctx.key.text, |guest| {
         crossing::find_agent(&*guest.store.read()?, &target, project)
     })?;
-    let other = Party::Elsewhere(name, project.clone());
     if is_request {
         return ask_across(ctx, input, project);
     }
     let told = write(ctx, "link", input, |writing| {
         let me = writing.actor.must_be_agent("link across projects")?.name.clone();
-        let link = decide(writing, &other, input)?;
-        let task =
-            Task::TellLink(Input { target: Some(Address { name: me.to_string(), project: None }), ..input.clone() });
-        // One request, one note; the key of the note is not that of the request, which the other project may know.
-        let noted = crossing::note(ctx, &format!("{} tells", ctx.key.text), project, &Party::Agent(me), &task)?;
-        writing.tx.note_crossing(&noted)?;
+        let link = decide(writing, &Party::Elsewhere(name.clone(), project.clone()), input)?;
+        note_tidings(writing, &me, &name, project, input)?;
         Ok(outcome(writing, &link))
     })?;
-    tell(ctx, &format!("{} tells", ctx.key.text));
+    tell(ctx);
     Ok(told)
 }
 
-/// Carries what was just noted. A failure costs nothing: the next command carries it.
-fn tell(ctx: &Ctx<'_>, key: &str) {
+/// Notes that the project of `other` is yet to be told what was decided for `me` here.
+fn note_tidings(
+    writing: &mut Writing<'_>,
+    me: &AgentName,
+    other: &AgentName,
+    project: &ProjectKey,
+    input: &Input,
+) -> Result<()> {
+    let ctx = writing.ctx;
+    let target = Some(Address { name: other.to_string(), project: None });
+    let task = Task::TellLink(Input { target, ..input.clone() });
+    // The key of the note is not that of the request, which the other project may know.
+    let key = format!("{} {other}@{project}", tidings(ctx));
+    let noted = crossing::note(ctx, &key, project, &Party::Agent(me.clone()), &task)?;
+    writing.tx.note_crossing(&noted)
+}
+
+fn tidings(ctx: &Ctx<'_>) -> String {
+    format!("{} tells", ctx.key.text)
+}
+
+/// Carries what this request noted. A failure costs nothing: the next command carries it.
+fn tell(ctx: &Ctx<'_>) {
     let noted = ctx.store.read().and_then(|facts| facts.crossings()).unwrap_or_default();
-    for crossing in noted.iter().filter(|crossing| crossing.key == key) {
+    for crossing in noted.iter().filter(|crossing| crossing.key.starts_with(&tidings(ctx))) {
         if let (Some(name), Ok(Task::TellLink(input))) =
             (crossing.actor.agent(), serde_json::from_str(&crossing.errand))
         {
-            let _ = crossing::tell_link(ctx, name, &crossing.project, key, &input);
+            let _ = crossing::tell_link(ctx, name, &crossing.project, &crossing.key, &input);
         }
     }
 }
@@ -332,7 +367,7 @@ fn ask_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told
     } else {
         drop(writing);
     }
-    let copied = keep_copy(ctx, &name, project, input);
+    let copied = keep_copy(ctx, Who::Registered, &name, project, input);
     if matches!(&copied, Err(refusal) if refusal.code != Code::StoreIo) {
         crossing::drop_noted(ctx, &ctx.key.text)?;
     }
@@ -340,12 +375,16 @@ fn ask_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told
 }
 
 /// Asks in the other project, then keeps this project's copy. Both halves know the key, so it may run twice.
-pub(super) fn keep_copy(ctx: &Ctx<'_>, name: &AgentName, project: &ProjectKey, input: &Input) -> Result<Told<Outcome>> {
+pub(super) fn keep_copy(
+    ctx: &Ctx<'_>,
+    who: Who,
+    name: &AgentName,
+    project: &ProjectKey,
+    input: &Input,
+) -> Result<Told<Outcome>> {
     let party = crossing::guest_party(ctx, name);
     let theirs = crossing::as_guest(ctx, project, &ctx.key.text, |guest| decide_as_guest(guest, &party, input))?;
-    let caller = super::Caller { named: Some(name.clone()), human: false, ..ctx.caller.clone() };
-    let named = Ctx { caller, ..ctx.step(&ctx.key.text) };
-    write(&named, "link", input, |writing| {
+    write_as(&ctx.step_with_own_key(), "link", who, input, |writing| {
         let there = AgentName::parse(&theirs)?;
         let link = request(writing, &Party::Elsewhere(there, project.clone()), input.why.as_deref(), input.ttl)?;
         writing.tx.drop_crossing(&ctx.key.text)?;

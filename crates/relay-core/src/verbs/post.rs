@@ -88,24 +88,38 @@ fn position(writing: &Writing<'_>, draft: &Draft<'_>) -> Result<Position> {
                 .with("thread", parent.thread.as_str())
                 .with("named", named.as_str()));
         }
-        let thread = writing.tx.thread(&parent.thread)?;
+        let thread = self::thread(writing, &parent.thread)?;
         return Ok(Position { parent: Some(parent), thread, wished: None });
     }
     let thread = match &draft.thread {
-        Some(id) => writing.tx.thread(id)?,
+        Some(id) => self::thread(writing, id)?,
         None => None,
     };
     let wished = draft.thread.clone().filter(|_| thread.is_none());
     Ok(Position { parent: None, thread, wished })
 }
 
-/// A message that the sender sees; what it does not see does not exist for it.
-pub(super) fn visible(writing: &Writing<'_>, id: Number) -> Result<Message> {
+/// A thread as the sender knows it: the subject of a message that it does not see is none for it.
+pub(super) fn thread(writing: &Writing<'_>, id: &ThreadId) -> Result<Option<Thread>> {
+    let Some(thread) = writing.tx.thread(id)? else {
+        return Ok(None);
+    };
+    let first = thread.first_message.map(|first| seen(writing, first)).transpose()?.flatten();
+    let subject = thread.subject.clone().filter(|_| first.is_some());
+    Ok(Some(Thread { subject, ..thread }))
+}
+
+fn seen(writing: &Writing<'_>, id: Number) -> Result<Option<Message>> {
     let viewer = match writing.actor.party() {
         Party::Human | Party::Relay => Viewer::Human,
         party => Viewer::Agent(party),
     };
-    let found = writing.tx.message(id)?.filter(|message| viewer.sees(message));
+    Ok(writing.tx.message(id)?.filter(|message| viewer.sees(message)))
+}
+
+/// A message that the sender sees; what it does not see does not exist for it.
+pub(super) fn visible(writing: &Writing<'_>, id: Number) -> Result<Message> {
+    let found = seen(writing, id)?;
     found.ok_or_else(|| Code::MessageNotFound.refuse(format!("there is no message #{id} for you here")).with("id", id))
 }
 
@@ -229,15 +243,25 @@ fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>) -> Result<()> {
         .find_map(|claim| claim.reason);
     if let Some(home) = prepared.or(claimed) {
         writing.signal(SignalCode::OffThread, format!("this opened a new thread; your work stands in {home}"));
-        writing.next.push(format!("relay send {} --thread {home} --body -", to_flags(draft)));
+        // A thread without a message has no subject to inherit.
+        let has_subject = writing.tx.thread(&home)?.is_some_and(|thread| thread.subject.is_some());
+        let subject = if has_subject { "" } else { " --subject SUBJECT" };
+        writing.next.push(format!("relay send {} --thread {home}{subject} --body -", to_flags(draft)));
     }
     Ok(())
 }
 
+/// The recipients as they were named. A subject is free text, which a remembered answer does not hold.
 fn to_flags(draft: &Draft<'_>) -> String {
-    let to: Vec<String> =
-        draft.wanted.iter().filter(|(_, line)| *line == Line::To).map(|(address, _)| address.to_string()).collect();
-    shell::line(&["--to", &to.join(",")])
+    let mut flags: Vec<String> = Vec::new();
+    for (flag, line) in [("--to", Line::To), ("--cc", Line::Cc), ("--bcc", Line::Bcc)] {
+        let named = draft.wanted.iter().filter(|(_, wanted)| *wanted == line);
+        let names: Vec<String> = named.map(|(address, _)| address.to_string()).collect();
+        if !names.is_empty() {
+            flags.extend([flag.to_owned(), names.join(",")]);
+        }
+    }
+    shell::line(&flags)
 }
 
 fn append(

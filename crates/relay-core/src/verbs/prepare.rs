@@ -6,13 +6,14 @@ use super::actor::{self, Actor};
 use super::reserve::{self, Wanted};
 use super::start;
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Ctx, Done, Outcome as Any};
+use super::{Caller, Ctx, Done, Outcome as Any};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Happened;
+use crate::domain::limits::Limits;
 use crate::domain::name::{AgentName, Party, ThreadId};
 use crate::domain::view::Viewer;
 use crate::error::Code;
-use crate::store::{Facts, Result};
+use crate::store::{Facts, Repository, Result};
 use crate::wire::v1::{AgentShape, ClaimShape, ConflictShape, GrantedShape, MessageShape, ThreadShape};
 
 /// Messages in a digest, unless the caller says otherwise.
@@ -44,6 +45,9 @@ pub struct Outcome {
     pub granted: Vec<GrantedShape>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ConflictShape>,
+    /// All of them, where not every one is spelt out.
+    #[serde(default, skip_serializing_if = "start::is_zero")]
+    pub conflicts_total: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,17 +68,23 @@ struct Prepared {
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    start::check(ctx, &input.start)?;
-    if let Some(limit) = input.limit
-        && !(1..=ctx.limits.page).contains(&limit)
-    {
-        return Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", ctx.limits.page)));
-    }
+    check(&ctx.caller, ctx.limits, ctx.repository, input)?;
     let wanted = reserve::wanted(ctx, &input.start.path)?;
     let told = write_as(ctx, "prepare", Who::Newcomer(start::scope(ctx, &input.start)), input, |writing| {
         story(writing, input, &wanted)
     })?;
     digest(ctx, input, told)
+}
+
+/// What can be said without looking at the store.
+pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repository, input: &Input) -> Result<()> {
+    start::check(caller, repository, &input.start)?;
+    match input.limit {
+        Some(limit) if !(1..=limits.page).contains(&limit) => {
+            Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", limits.page)))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn story(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted]) -> Result<Prepared> {
@@ -134,6 +144,7 @@ fn digest(ctx: &Ctx<'_>, input: &Input, told: Told<Prepared>) -> Result<Done> {
         reservations: view.reservations,
         granted: reserved.granted,
         conflicts: reserved.conflicts,
+        conflicts_total: reserved.conflicts_total,
     };
     let mut next = told.next;
     if ctx.caller.named.is_none() && ctx.caller.variable.is_none() && ctx.caller.session.is_none() {
@@ -163,11 +174,8 @@ pub(super) fn thread_view(
     let Some(thread) = facts.thread(id)? else {
         return Ok(None);
     };
-    let visible: Vec<_> = facts
-        .thread_messages(&thread.id, ctx.limits.page)?
-        .into_iter()
-        .filter(|message| viewer.sees(message))
-        .collect();
+    let last = facts.thread_messages(&thread.id, ctx.limits.page)?;
+    let (visible, hidden): (Vec<_>, Vec<_>) = last.into_iter().partition(|message| viewer.sees(message));
     let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
     // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
     if thread.messages > 0 && visible.is_empty() && participants.is_empty() {
@@ -199,7 +207,7 @@ pub(super) fn thread_view(
             id: thread.id.to_string(),
             subject: thread.subject.filter(|_| subject_is_visible),
             done: thread.done,
-            messages: thread.messages,
+            messages: thread.messages.saturating_sub(hidden.len() as u64),
             last_at: thread.last_at,
         },
         participants,

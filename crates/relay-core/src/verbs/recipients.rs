@@ -99,7 +99,8 @@ fn members(
     let ctx = writing.ctx;
     let mut agents = Vec::new();
     if group.name == ALL_GROUP {
-        for agent in writing.tx.agents()? {
+        let others = writing.tx.agents()?.into_iter().filter(|agent| !writing.actor.party().is(&agent.name));
+        for agent in others {
             if actor::state(ctx, &agent) == Standing::Active
                 && ctx.now.since(actor::seen_at(ctx, &agent)) > ALL_SEEN_WITHIN
             {

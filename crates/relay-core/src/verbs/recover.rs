@@ -92,13 +92,15 @@ fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
         let facts = ctx.store.read().ok()?;
         actor::meant(ctx, &*facts).ok().flatten().map(|name| name.to_string())
     });
-    Setting { project: Some(ctx.project.to_string()), agent, kept }
+    Setting { project: Some(ctx.project.to_string()), agent, kept, verb: None }
 }
 
 /// The answer to a failed request: the class, the values and the steps. The request is kept where it can be.
 pub fn failure(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> Failure {
     let kept = keep(ctx, request, refusal);
-    let steps = steps_out(ctx, refusal, kept.then(|| ctx.key.text.clone()));
+    let verb = Some(request.verb().to_owned());
+    let setting = Setting { verb, ..setting(ctx, kept.then(|| ctx.key.text.clone())) };
+    let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, &setting);
     Failure {
         relay: 1,
         ok: false,

@@ -11,7 +11,7 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
-use crate::domain::pattern::{Compiled, Pattern};
+use crate::domain::pattern::{Compiled, Pattern, PatternFault};
 use crate::domain::reservation::{Reservation, ttl_is_valid};
 use crate::domain::time::{Span, Timestamp};
 use crate::error::{Code, Refusal};
@@ -70,14 +70,24 @@ pub(super) fn check_ttl(ttl: Span) -> Result<()> {
     Err(Code::TtlOutOfRange.refuse(format!("a claim lives 60s to 24h, not {ttl}")).with("ttl", ttl.to_string()))
 }
 
+/// Reads a pattern; a refusal names it.
+pub(super) fn parse(text: &str, roots: &[&str]) -> Result<Pattern> {
+    Pattern::parse(text, roots).map_err(|fault| {
+        let refusal = match fault {
+            PatternFault::Invalid { why } => Code::PatternInvalid.refuse(format!("{text:?} is no pattern: {why}")),
+            outside => Refusal::from(outside),
+        };
+        refusal.with("pattern", text)
+    })
+}
+
 /// Parses the patterns and counts what they take, before the gate.
 pub(super) fn wanted(ctx: &Ctx<'_>, patterns: &[String]) -> Result<Vec<Wanted>> {
     let roots = ctx.repository.roots();
     let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
     let mut wanted: Vec<Wanted> = Vec::new();
     for text in patterns {
-        let pattern =
-            Pattern::parse(text, &roots).map_err(|fault| Refusal::from(fault).with("pattern", text.as_str()))?;
+        let pattern = parse(text, &roots)?;
         if wanted.iter().any(|earlier| earlier.pattern == pattern) {
             continue;
         }
@@ -107,15 +117,12 @@ pub(super) fn story(
 ) -> Result<Outcome> {
     let agent = writing.actor.must_be_agent("hold reservations")?.clone();
     let now = writing.ctx.now;
-    let near = neighbours(writing, wanted)?;
+    let near = neighbours(writing.ctx, &*writing.tx, &agent, wanted, now)?;
     let clashes = clashes(&*writing.tx, &agent, wanted, &near, !input.shared, now)?;
-    if input.if_free {
-        if !clashes.is_empty() {
-            return Err(conflict(writing.ctx, wanted, &clashes));
-        }
-        if let Some(earlier) = ticket.and_then(|ticket| earlier_waiter(writing, &agent, wanted, ticket)) {
-            return Err(behind(&earlier));
-        }
+    if input.if_free
+        && let Some(refusal) = obstacle(writing.ctx, &agent, wanted, &clashes, ticket)
+    {
+        return Err(refusal);
     }
     within_limit(writing, &agent, wanted)?;
     let mut granted: Vec<GrantedShape> = Vec::new();
@@ -140,15 +147,19 @@ pub(super) fn story(
 /// For each wanted claim the live claims that share a path with it, whoever holds them, with an example.
 type Neighbours = Vec<Vec<(Reservation, String)>>;
 
-fn neighbours(writing: &Writing<'_>, wanted: &[Wanted]) -> Result<Neighbours> {
-    let case = writing.ctx.repository.case();
+fn neighbours(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    agent: &Agent,
+    wanted: &[Wanted],
+    now: Timestamp,
+) -> Result<Neighbours> {
+    let case = ctx.repository.case();
     let mut all = Vec::new();
     for claim in wanted {
         let mut near = Vec::new();
-        for other in writing.tx.claims_near(&claim.prefix)? {
-            if !other.is_live(writing.ctx.now)
-                || other.pattern == claim.pattern.as_str() && writing.actor.party().is(&other.holder)
-            {
+        for other in facts.claims_near(&claim.prefix)? {
+            if !other.is_live(now) || other.pattern == claim.pattern.as_str() && other.holder.same_as(&agent.name) {
                 continue;
             }
             let compiled = Pattern::from_canonical(&other.pattern)?.compile(case);
@@ -341,10 +352,10 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
     Code::FileReservationConflict
         .refuse(format!(
-            "{} is held by {} as {}, for example {}",
+            "{} overlaps {} of {}: both match {}",
             wanted[first.wanted].pattern.as_str(),
-            first.theirs.holder,
             first.theirs.pattern,
+            first.theirs.holder,
             first.example
         ))
         .with("conflicts", rows)
@@ -354,11 +365,25 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
         .with("patterns", serde_json::json!(patterns))
 }
 
+/// What stands in the way of a claim that is wanted only where it is free.
+fn obstacle(
+    ctx: &Ctx<'_>,
+    agent: &Agent,
+    wanted: &[Wanted],
+    clashes: &[Clash],
+    ticket: Option<u64>,
+) -> Option<Refusal> {
+    if !clashes.is_empty() {
+        return Some(conflict(ctx, wanted, clashes));
+    }
+    ticket.and_then(|ticket| earlier_waiter(ctx, agent, wanted, ticket)).map(|earlier| behind(&earlier))
+}
+
 /// Somebody waits longer for one of the same paths.
-fn earlier_waiter(writing: &Writing<'_>, agent: &Agent, wanted: &[Wanted], ticket: u64) -> Option<Wait> {
-    let case = writing.ctx.repository.case();
+fn earlier_waiter(ctx: &Ctx<'_>, agent: &Agent, wanted: &[Wanted], ticket: u64) -> Option<Wait> {
+    let case = ctx.repository.case();
     let me = Party::Agent(agent.name.clone());
-    writing.ctx.store.presence().waits().into_iter().find(|wait| {
+    ctx.store.presence().waits().into_iter().find(|wait| {
         wait.verb == "reserve"
             && wait.agent != me
             && wait.ticket < ticket
@@ -381,10 +406,18 @@ fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Res
     let mut guard: Option<(Box<dyn Guard>, u64)> = None;
     let mut last: Option<Refusal> = None;
     let patterns: Vec<String> = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
-    let granted = wait::until(ctx, time, |_| {
+    let granted = wait::until(ctx, time, |now| {
         // Whoever has no ticket yet stands behind everybody who has one.
         let ticket = guard.as_ref().map_or(u64::MAX, |(_, ticket)| *ticket);
-        match write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket))) {
+        // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
+        let held = if guard.is_some() { held(ctx, input, wanted, ticket, now)? } else { None };
+        let attempt = match held {
+            Some(refusal) => Err(refusal),
+            None => {
+                write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
+            }
+        };
+        match attempt {
             Ok(told) => Ok(Look::Ready(told)),
             Err(refusal) if refusal.code == Code::FileReservationConflict => {
                 let again_at = announce(ctx, &refusal, &patterns, &mut guard)?;
@@ -404,6 +437,16 @@ fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Res
     })
 }
 
+/// Why the claim would not be granted at `now`.
+fn held(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], ticket: u64, now: Timestamp) -> Result<Option<Refusal>> {
+    let facts = ctx.store.read()?;
+    let actor = actor::acting(ctx, &*facts)?;
+    let agent = actor.must_be_agent("hold reservations")?;
+    let near = neighbours(ctx, &*facts, agent, wanted, now)?;
+    let clashes = clashes(&*facts, agent, wanted, &near, !input.shared, now)?;
+    Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
+}
+
 /// Keeps the announcement in step with who is waited for; says when time alone may free the paths.
 fn announce(
     ctx: &Ctx<'_>,
@@ -419,7 +462,7 @@ fn announce(
         .unwrap_or_default();
     let wait = wait::announcement(ctx, "reserve", me.clone(), holders, patterns.to_vec());
     match guard {
-        Some((guard, ticket)) => guard.update(&Wait { ticket: *ticket, ..wait }),
+        Some((guard, ticket)) => wait::change(ctx, &mut **guard, &Wait { ticket: *ticket, ..wait })?,
         None => *guard = Some(wait::enter(ctx, &wait)?),
     }
     let soon = ctx.clock.now().plus(Span::seconds(2));

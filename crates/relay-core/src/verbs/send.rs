@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::actor;
 use super::crossing::{self, Task};
+use super::link;
 use super::post::{self, Draft, Posted};
 use super::recipients::{self, LeftOut};
 use super::writing::{self, Told, Who, Writing, write, write_as};
@@ -47,6 +49,8 @@ pub(super) struct Outgoing {
     input: Input,
     thread: ThreadId,
     subject: String,
+    /// By the names that they have there.
+    wanted: Vec<(Address, Line)>,
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
@@ -56,10 +60,14 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
 }
 
 fn attempt(ctx: &Ctx<'_>, input: &Input) -> Result<Told<Outcome>> {
-    match destination(ctx, input)? {
+    let destination = destination(ctx, input)?;
+    check_once(input)?;
+    match destination {
         Some(project) => send_across(ctx, input, &project),
         None => write(ctx, "send", input, |writing| {
-            let draft = draft(writing, input)?;
+            let wanted = wanted(writing, input)?;
+            not_oneself(writing, &wanted)?;
+            let draft = draft(input, wanted);
             let (message, left_out) = post::post(writing, &draft)?;
             Ok(Outcome { message, left_out })
         }),
@@ -105,20 +113,25 @@ fn check_subject(subject: &str, limits: &Limits) -> Result<()> {
 }
 
 fn check_names(input: &Input, limits: &Limits) -> Result<()> {
-    let names: Vec<String> = named(input)
-        .filter(|(address, _)| !recipients::is_group(address))
-        .map(|(address, _)| address.to_string())
-        .collect();
-    if names.len() > limits.recipients {
+    let count = named(input).filter(|(address, _)| !recipients::is_group(address)).count();
+    if count > limits.recipients {
         return Err(Code::InputInvalid.refuse(format!(
-            "{} recipients are named; at most {} are taken, and @thread or @all reach more",
-            names.len(),
+            "{count} recipients are named; at most {} are taken, and @thread or @all reach more",
             limits.recipients
         )));
     }
+    Ok(())
+}
+
+/// Everybody is named once. All are of one project by now, however each one's project was written.
+fn check_once(input: &Input) -> Result<()> {
+    let names: Vec<&str> = named(input)
+        .filter(|(address, _)| !recipients::is_group(address))
+        .map(|(address, _)| address.name.as_str())
+        .collect();
     for (index, name) in names.iter().enumerate() {
         if names[..index].iter().any(|earlier| earlier.eq_ignore_ascii_case(name)) {
-            return Err(Code::InputInvalid.refuse(format!("{name} is named twice")).with("name", name.as_str()));
+            return Err(Code::InputInvalid.refuse(format!("{name} is named twice")).with("name", *name));
         }
     }
     Ok(())
@@ -157,27 +170,21 @@ fn reply_destination(ctx: &Ctx<'_>, input: &Input) -> Result<Option<ProjectKey>>
     let Some(id) = input.reply_to else {
         return Ok(None);
     };
-    let parent = ctx.store.read()?.message(id)?;
-    Ok(parent.and_then(|parent| match parent.from {
+    let facts = ctx.store.read()?;
+    let Some(parent) = facts.message(id)? else {
+        return Ok(None);
+    };
+    let me = actor::meant(ctx, &*facts)?;
+    Ok(match parent.from {
         Party::Elsewhere(_, project) => Some(project),
+        // One's own message goes on to where it went.
+        Party::Agent(sender) if me.is_some_and(|me| me.same_as(&sender)) => parent.twin.map(|twin| twin.project),
         _ => None,
-    }))
+    })
 }
 
-fn draft<'a>(writing: &Writing<'_>, input: &'a Input) -> Result<Draft<'a>> {
-    let mut wanted: Vec<(Address, Line)> =
-        named(input).map(|(address, line)| (Address { project: None, ..address.clone() }, line)).collect();
-    let me = writing.actor.party();
-    if wanted.iter().any(|(address, _)| {
-        me.agent().is_some_and(|name| name.as_str().eq_ignore_ascii_case(&address.name))
-            || (me == Party::Human && address.is_human())
-    }) {
-        return Err(Code::InputInvalid.refuse(format!("{me} is the sender; a message to oneself reaches nobody")));
-    }
-    if wanted.is_empty() {
-        wanted = answered(writing, input.reply_to, &me)?;
-    }
-    Ok(Draft {
+fn draft(input: &Input, wanted: Vec<(Address, Line)>) -> Draft<'_> {
+    Draft {
         wanted,
         thread: input.thread.clone(),
         reply_to: input.reply_to,
@@ -187,7 +194,25 @@ fn draft<'a>(writing: &Writing<'_>, input: &'a Input) -> Result<Draft<'a>> {
         ack_within: ack_within(input),
         hold: input.hold,
         recover: !input.no_recover,
-    })
+    }
+}
+
+fn not_oneself(writing: &Writing<'_>, wanted: &[(Address, Line)]) -> Result<()> {
+    let me = writing.actor.party();
+    if wanted.iter().any(|(address, _)| {
+        me.agent().is_some_and(|name| name.as_str().eq_ignore_ascii_case(&address.name))
+            || (me == Party::Human && address.is_human())
+    }) {
+        return Err(Code::InputInvalid.refuse(format!("{me} is the sender; a message to oneself reaches nobody")));
+    }
+    Ok(())
+}
+
+/// Whom a message is for, by the names that they have in their own project.
+fn wanted(writing: &Writing<'_>, input: &Input) -> Result<Vec<(Address, Line)>> {
+    let there = |(address, line): (&Address, Line)| (Address { project: None, ..address.clone() }, line);
+    let wanted: Vec<(Address, Line)> = named(input).map(there).collect();
+    if wanted.is_empty() { answered(writing, input.reply_to) } else { Ok(wanted) }
 }
 
 fn ack_within(input: &Input) -> Option<Span> {
@@ -195,13 +220,13 @@ fn ack_within(input: &Input) -> Option<Span> {
 }
 
 /// A reply that names nobody answers the parent's sender or, for one's own message, its recipients.
-fn answered(writing: &Writing<'_>, reply_to: Option<Number>, me: &Party) -> Result<Vec<(Address, Line)>> {
+fn answered(writing: &Writing<'_>, reply_to: Option<Number>) -> Result<Vec<(Address, Line)>> {
     let Some(id) = reply_to else {
         return Ok(Vec::new());
     };
     let parent = post::visible(writing, id)?;
-    let address = |party: &Party| Address { name: party.to_string(), project: None };
-    if parent.from != *me {
+    let address = |party: &Party| Address { project: None, ..Address::parse(&party.to_string()) };
+    if parent.from != writing.actor.party() {
         return Ok(vec![(address(&parent.from), Line::To)]);
     }
     Ok(parent.deliveries.iter().map(|delivery| (address(&delivery.recipient), delivery.line)).collect())
@@ -219,7 +244,7 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Tol
     };
     let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| post_as_guest(ctx, guest, &name, &outgoing));
     match posted {
-        Ok(posted) => keep_copy(ctx, &name, project, &outgoing, &posted),
+        Ok(posted) => keep_copy(ctx, Who::Registered, &name, project, &outgoing, &posted),
         Err(refusal) => {
             if refusal.code != Code::StoreIo {
                 crossing::drop_noted(ctx, &ctx.key.text)?;
@@ -261,10 +286,10 @@ fn outgoing(writing: &Writing<'_>, input: &Input) -> Result<Outgoing> {
             ThreadId::parse(&format!("x-{}", &crate::domain::event::hex(&writing.ctx.random.bytes())[..8]))?
         }
     };
-    let inherited = writing.tx.thread(&thread)?.and_then(|thread| thread.subject);
+    let inherited = post::thread(writing, &thread)?.and_then(|thread| thread.subject);
     let subject = input.subject.clone().or_else(|| parent.and_then(|parent| parent.subject)).or(inherited);
     let subject = subject.ok_or_else(|| Code::InputInvalid.refuse("a message that opens a thread needs --subject"))?;
-    Ok(Outgoing { input: input.clone(), thread, subject })
+    Ok(Outgoing { input: input.clone(), thread, subject, wanted: wanted(writing, input)? })
 }
 
 fn mismatch(id: Number, thread: &ThreadId, named: &ThreadId) -> Refusal {
@@ -277,19 +302,10 @@ fn mismatch(id: Number, thread: &ThreadId, named: &ThreadId) -> Refusal {
 
 fn post_as_guest(home: &Ctx<'_>, guest: &Ctx<'_>, name: &AgentName, outgoing: &Outgoing) -> Result<Posted> {
     let party = crossing::guest_party(home, name);
-    let reply_to = match outgoing.input.reply_to {
-        Some(id) => twin_in(home, guest, id)?,
-        None => None,
-    };
     let told = write_as(guest, "send", Who::Guest(party), &outgoing.input, |writing| {
-        let mut draft = draft(writing, &outgoing.input)?;
-        if draft.wanted.iter().any(|(address, _)| address.name.contains('@')) {
-            draft.wanted = draft
-                .wanted
-                .into_iter()
-                .map(|(address, line)| (Address { project: None, ..Address::parse(&address.name) }, line))
-                .collect();
-        }
+        // Only now: taking the turn may have completed the copy that is answered.
+        let reply_to = outgoing.input.reply_to.map(|id| twin_in(home, writing, id)).transpose()?.flatten();
+        let mut draft = draft(&outgoing.input, outgoing.wanted.clone());
         draft.reply_to = reply_to;
         draft.thread =
             if reply_to.is_some() { None } else { Some(ThreadId::of_other_project(&home.project, &outgoing.thread)) };
@@ -300,30 +316,27 @@ fn post_as_guest(home: &Ctx<'_>, guest: &Ctx<'_>, name: &AgentName, outgoing: &O
 }
 
 /// The number under which the other project knows one of this project's messages.
-fn twin_in(home: &Ctx<'_>, guest: &Ctx<'_>, id: Number) -> Result<Option<Number>> {
+fn twin_in(home: &Ctx<'_>, there: &Writing<'_>, id: Number) -> Result<Option<Number>> {
     let own = home.store.read()?.message(id)?;
     if let Some(twin) = own.and_then(|message| message.twin)
-        && twin.project == guest.project
+        && twin.project == there.ctx.project
     {
         return Ok(Some(twin.number));
     }
-    let there = guest.store.read()?.message_of_twin(&Twin { project: home.project.clone(), number: id })?;
-    Ok(there.map(|message| message.id))
+    let found = there.tx.message_of_twin(&Twin { project: home.project.clone(), number: id })?;
+    Ok(found.map(|message| message.id))
 }
 
 /// The sender's copy, keyed by the number that the other project gave.
 pub(super) fn keep_copy(
     ctx: &Ctx<'_>,
+    who: Who,
     name: &AgentName,
     project: &ProjectKey,
     outgoing: &Outgoing,
     posted: &Posted,
 ) -> Result<Told<Outcome>> {
-    let named = Ctx {
-        caller: super::Caller { named: Some(name.clone()), human: false, ..ctx.caller.clone() },
-        ..ctx.step(&ctx.key.text)
-    };
-    write(&named, "send", &outgoing.input, |writing| {
+    write_as(&ctx.step_with_own_key(), "send", who, &outgoing.input, |writing| {
         let recipients: Vec<Recipient> = posted
             .recipients
             .iter()
@@ -333,6 +346,9 @@ pub(super) fn keep_copy(
                 Ok(Recipient { party: Party::Elsewhere(there, project.clone()), line: shape.kind, held })
             })
             .collect::<Result<_>>()?;
+        for recipient in recipients.iter().filter(|recipient| recipient.held) {
+            link::copy_request(writing, &recipient.party)?;
+        }
         let texts = vec![writing.text("subject", &outgoing.subject), writing.text("body", &outgoing.input.body)];
         let what = Happened::MessageSent {
             thread: outgoing.thread.clone(),

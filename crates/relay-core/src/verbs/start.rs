@@ -7,7 +7,7 @@ use super::contested;
 use super::poll::Afterwards;
 use super::reserve::{self, Wanted};
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Ctx, Done, Outcome as Any, link};
+use super::{Caller, Ctx, Done, Outcome as Any, link};
 use crate::domain::agent::{Agent, Policy, Standing};
 use crate::domain::event::Happened;
 use crate::domain::moniker;
@@ -16,7 +16,7 @@ use crate::domain::shell;
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
 use crate::error::{Code, Refusal};
-use crate::store::{Facts, InboxQuery, Result};
+use crate::store::{Facts, InboxQuery, Repository, Result};
 use crate::wire::v1::{
     AgentShape, ClaimShape, ConflictShape, ContestedShape, GrantedShape, LinkShape, MessageShape, ProjectShape, Signal,
     SignalCode,
@@ -55,6 +55,9 @@ pub struct Outcome {
     pub granted: Vec<GrantedShape>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<ConflictShape>,
+    /// All of them, where not every one is spelt out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub conflicts_total: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +66,12 @@ pub struct Inbox {
     /// Acks that this agent owes past their time.
     pub overdue: usize,
     pub newest: Vec<MessageShape>,
+}
+
+/// Without `--path` nothing was claimed, and an answer does not speak of it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Coordination debt (I8), counted.
@@ -82,7 +91,7 @@ pub(super) struct Started {
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    check(ctx, input)?;
+    check(&ctx.caller, ctx.repository, input)?;
     let wanted = reserve::wanted(ctx, &input.path)?;
     let told = write_as(ctx, "start", Who::Newcomer(scope(ctx, input)), input, |writing| {
         story(writing, input, &wanted, None)
@@ -90,8 +99,9 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     situation(ctx, told)
 }
 
-pub(super) fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
-    if ctx.caller.human {
+/// What can be said without looking at the store.
+pub(super) fn check(caller: &Caller, repository: &dyn Repository, input: &Input) -> Result<()> {
+    if caller.human {
         return Err(Code::AgentNameInvalid.refuse("`human` is reserved: the human is on the bus without start"));
     }
     for (flag, value, most) in [
@@ -107,7 +117,9 @@ pub(super) fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
             );
         }
     }
-    Ok(())
+    let roots = repository.roots();
+    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+    input.path.iter().try_for_each(|text| reserve::parse(text, &roots).map(|_| ()))
 }
 
 /// Under which name a starting agent's keys are kept: it may not have one yet.
@@ -172,11 +184,13 @@ fn resume(
     if agent.credential != ctx.caller.credential {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
-    let other_session = matches!((&agent.session, session), (Some(bound), Some(session)) if bound != session);
-    if other_session && actor::alive(ctx, &agent) && !input.take_over {
-        return Err(
-            taken(&agent, format!("{} is bound to another session that is alive", agent.name)).with("take_over", true)
-        );
+    if let (Some(bound), Some(session)) = (&agent.session, session)
+        && bound != session
+        && actor::alive(ctx, &agent)
+        && !input.take_over
+    {
+        return Err(taken(&agent, format!("{} is bound to another session that is alive", agent.name))
+            .with("session", session.as_str()));
     }
     let state = actor::state(ctx, &agent);
     if state == Standing::Suspended {
@@ -291,6 +305,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
         contested: news.contested,
         granted: reserved.granted,
         conflicts: reserved.conflicts,
+        conflicts_total: reserved.conflicts_total,
     };
     let next = next(ctx, &outcome, told.next);
     let mut done = Done::new("start", Told { outcome: Box::new(outcome), signals, next }, Any::Start);
@@ -300,17 +315,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
 }
 
 fn newest(ctx: &Ctx<'_>, facts: &dyn Facts, me: &Party) -> Result<Vec<MessageShape>> {
-    let query = InboxQuery {
-        recipient: me,
-        after: 0,
-        thread: None,
-        from: None,
-        urgent: false,
-        with_read: false,
-        never_surfaced: false,
-        limit: ctx.limits.page,
-        bodies: false,
-    };
+    let query = InboxQuery::unread(me, ctx.limits.page);
     let viewer = Viewer::Agent(me.clone());
     let unread = facts.inbox(&query)?;
     Ok(unread.iter().rev().take(SPELT_OUT).map(|message| MessageShape::of(message, &viewer, false)).collect())
@@ -352,7 +357,7 @@ fn next(ctx: &Ctx<'_>, outcome: &Outcome, mut next: Vec<String>) -> Vec<String> 
     for link in outcome.contacts_waiting.iter().take(3) {
         next.push(shell::line(&["relay", "link", "--target", &link.from, "--accept"]));
     }
-    if next.is_empty() {
+    if outcome.inbox.unread == 0 && outcome.acks_owed.is_empty() && outcome.contacts_waiting.is_empty() {
         next.push("relay prepare --thread THREAD".to_owned());
     }
     next

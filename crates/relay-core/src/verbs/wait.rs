@@ -29,16 +29,37 @@ pub(super) fn enter(ctx: &Ctx<'_>, wait: &Wait) -> Result<(Box<dyn Guard>, u64)>
     let gate =
         ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;
     let waits = ctx.store.presence().waits();
-    if let Some(ring) = ring(&waits, &wait.agent, &wait.for_whom) {
-        let names: Vec<String> = ring.iter().map(ToString::to_string).collect();
-        return Err(Code::WaitCycle
-            .refuse(format!("waiting would close a ring: {}", names.join(" waits for ")))
-            .with("ring", json!(names)));
-    }
+    close_no_ring(&waits, wait)?;
     let ticket = waits.iter().map(|other| other.ticket).max().unwrap_or(0) + 1;
     let guard = ctx.store.presence().enter(&Wait { ticket, ..wait.clone() })?;
     drop(gate);
     Ok((guard, ticket))
+}
+
+/// Announces that a wait is for others now, or refuses it as it would a new one.
+pub(super) fn change(ctx: &Ctx<'_>, guard: &mut dyn Guard, wait: &Wait) -> Result<()> {
+    let is_own = |other: &Wait| other.pid == wait.pid && other.ticket == wait.ticket;
+    let is_the_same = |other: &Wait| is_own(other) && other.for_whom == wait.for_whom;
+    if ctx.store.presence().waits().iter().any(is_the_same) {
+        return Ok(());
+    }
+    let agent = wait.agent.to_string();
+    let _gate =
+        ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;
+    let others: Vec<Wait> = ctx.store.presence().waits().into_iter().filter(|other| !is_own(other)).collect();
+    close_no_ring(&others, wait)?;
+    guard.update(wait);
+    Ok(())
+}
+
+fn close_no_ring(waits: &[Wait], wait: &Wait) -> Result<()> {
+    let Some(ring) = ring(waits, &wait.agent, &wait.for_whom) else {
+        return Ok(());
+    };
+    let names: Vec<String> = ring.iter().map(ToString::to_string).collect();
+    Err(Code::WaitCycle
+        .refuse(format!("waiting would close a ring: {}", names.join(" waits for ")))
+        .with("ring", json!(names)))
 }
 
 /// The ring that `me` waiting for `targets` would close: me, …, me.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::actor::{self, Actor};
 use super::{Ctx, crossing, post};
 use crate::domain::event::{Happened, Number, Renewal, Text, hex, text_hash};
-use crate::domain::name::Party;
+use crate::domain::name::{AgentName, Party};
 use crate::error::Code;
 use crate::store::{Errand, Remembered, Result, Tx};
 use crate::wire::v1::{Signal, SignalCode};
@@ -36,12 +36,15 @@ pub(super) enum Who {
     /// `start` and its kin; the text is the scope of their keys.
     Newcomer(String),
     Guest(Party),
+    /// An agent whose interrupted command relay completes. It was let through then and is not here now.
+    Absent(AgentName),
 }
 
 impl Writing<'_> {
     /// Appends one event as the actor.
     pub fn append(&mut self, what: Happened, texts: Vec<Text>) -> Result<Number> {
-        let actor = self.actor.party();
+        // What relay completes for somebody is no sign of life of theirs.
+        let actor = if matches!(self.actor, Actor::Absent(_)) { Party::Relay } else { self.actor.party() };
         self.append_as(&actor, what, texts)
     }
 
@@ -94,6 +97,8 @@ where
     if let Some(told) = remembered(&writing, &scope, verb, request)? {
         return Ok(told);
     }
+    let jumped = clock_jumped(ctx, &*writing.tx)?;
+    writing.signals.extend(jumped);
     post::settle_held(&mut writing)?;
     let outcome = story(&mut writing)?;
     renew_by_activity(&mut writing)?;
@@ -114,6 +119,7 @@ pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing
         Who::Registered => actor::acting(ctx, &*tx)?,
         Who::Newcomer(scope) => Actor::Newcomer(scope),
         Who::Guest(party) => Actor::Guest(party),
+        Who::Absent(name) => Actor::Absent(name),
     };
     Ok(Writing { ctx, tx, actor, signals: Vec::new(), next: Vec::new(), wrote: false })
 }
@@ -146,7 +152,7 @@ fn finish<T: Serialize, R: Serialize>(
     outcome: T,
 ) -> Result<Told<T>> {
     let ctx = writing.ctx;
-    standing_signals(&mut writing)?;
+    writing.signals.extend(someone_waits(ctx, &writing.actor));
     let Writing { mut tx, actor, signals, next, wrote, .. } = writing;
     if wrote || ctx.key.chosen {
         let salt = ctx.random.bytes();
@@ -196,34 +202,31 @@ fn renew_by_activity(writing: &mut Writing<'_>) -> Result<()> {
 }
 
 /// What every answer to this actor says, whatever the verb.
-fn standing_signals(writing: &mut Writing<'_>) -> Result<()> {
-    let signals = signals_for(writing.ctx, &*writing.tx, &writing.actor)?;
-    writing.signals.extend(signals);
-    Ok(())
+pub(super) fn signals_for(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts, actor: &Actor) -> Result<Vec<Signal>> {
+    let mut signals: Vec<Signal> = clock_jumped(ctx, facts)?.into_iter().collect();
+    signals.extend(someone_waits(ctx, actor));
+    Ok(signals)
 }
 
-pub(super) fn signals_for(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts, actor: &Actor) -> Result<Vec<Signal>> {
-    let mut signals = Vec::new();
+/// The newest event comes from a clock that is ahead of this one. A writer asks before its own events are the newest.
+fn clock_jumped(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts) -> Result<Option<Signal>> {
     let tip = facts.tip()?;
-    if let Some(at) = tip.at
-        && !at.is_believable(ctx.now)
-    {
-        signals.push(
-            Signal::new(
-                SignalCode::ClockJumped,
-                format!("event #{} is dated {at}, ahead of this clock; times are not believed", tip.number),
-            )
-            .about(tip.number),
-        );
-    }
+    Ok(tip.at.filter(|at| !at.is_believable(ctx.now)).map(|at| {
+        let text = format!("event #{} is dated {at}, ahead of this clock; times are not believed", tip.number);
+        Signal::new(SignalCode::ClockJumped, text).about(tip.number)
+    }))
+}
+
+fn someone_waits(ctx: &Ctx<'_>, actor: &Actor) -> Vec<Signal> {
     let me = actor.party();
-    for wait in ctx.store.presence().waits() {
-        if wait.verb == "reserve" && wait.for_whom.contains(&me) {
+    let waits = ctx.store.presence().waits();
+    let for_me = waits.iter().filter(|wait| wait.verb == "reserve" && wait.for_whom.contains(&me));
+    for_me
+        .map(|wait| {
             let text = format!("{} waits for you to release {}", wait.agent, wait.patterns.join(" "));
-            signals.push(Signal::new(SignalCode::SomeoneWaits, text));
-        }
-    }
-    Ok(signals)
+            Signal::new(SignalCode::SomeoneWaits, text)
+        })
+        .collect()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]

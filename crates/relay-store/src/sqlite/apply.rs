@@ -1,5 +1,6 @@
 //! From events to projections. A replay of the history through this file gives the same tables again.
 
+use relay_core::domain::delivery::Line;
 use relay_core::domain::event::{Event, Happened, Number, Recipient, Renewal, Told};
 use relay_core::domain::limits::TTL_MAX;
 use relay_core::domain::name::{AgentName, Party, ThreadId};
@@ -183,7 +184,9 @@ impl Table<'_> {
                 twin.as_ref().map(|twin| twin.number)
             ],
         )?;
-        if *from != Party::Relay {
+        // A message that only blind recipients get must not show by its sender's membership either.
+        let shows = recipients.iter().any(|recipient| recipient.line != Line::Bcc);
+        if shows && *from != Party::Relay {
             self.join(thread, from)?;
         }
         for recipient in recipients {
@@ -214,7 +217,7 @@ impl Table<'_> {
             ],
         )?;
         // A blind recipient in the list of members would no longer be blind; one who is held is not there yet.
-        let is_visible = recipient.line != relay_core::domain::delivery::Line::Bcc && !recipient.held;
+        let is_visible = recipient.line != Line::Bcc && !recipient.held;
         if is_visible && *from != Party::Relay { self.join(thread, &recipient.party) } else { Ok(()) }
     }
 
@@ -272,7 +275,8 @@ impl Table<'_> {
         )?;
         for other in overlaps {
             self.run(
-                "INSERT OR IGNORE INTO overlaps (one, other) VALUES (?1, ?2), (?2, ?1)",
+                "INSERT OR IGNORE INTO overlaps (one, other, holder) SELECT ?1, ?2, holder FROM reservations WHERE id = ?1
+                 UNION ALL SELECT ?2, ?1, holder FROM reservations WHERE id = ?2",
                 params![self.number, other],
             )?;
         }
@@ -339,6 +343,7 @@ impl Table<'_> {
              renew_at = ?5 - ttl / 2 WHERE id = ?1",
             params![id, by.as_str(), generation, self.at, expires_at.millis()],
         )?;
+        self.run("UPDATE overlaps SET holder = ?2 WHERE one = ?1", params![id, by.as_str()])?;
         self.run(
             "INSERT INTO takeovers (reservation, generation, from_agent, by_agent) VALUES (?1, ?2, ?3, ?4)",
             params![id, generation, from.as_str(), by.as_str()],

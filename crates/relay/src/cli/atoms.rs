@@ -22,6 +22,7 @@ pub enum Atom {
     /// Show one agent
     #[command(after_help = "Example:\n  relay whois RedForest")]
     Whois {
+        /// The agent
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -42,6 +43,7 @@ pub enum Atom {
     /// Stop an agent from acting, until it is lifted
     #[command(after_help = "Examples:\n  relay suspend RedForest\n  relay suspend RedForest --lift")]
     Suspend {
+        /// The agent
         #[arg(value_name = "NAME")]
         name: String,
         /// Let it act again
@@ -51,6 +53,7 @@ pub enum Atom {
     /// Mark messages as read
     #[command(after_help = "Example:\n  relay read 128")]
     Read {
+        /// Messages by their numbers
         #[arg(value_name = "N", required = true)]
         ids: Vec<String>,
     },
@@ -64,6 +67,7 @@ pub enum Atom {
     /// Leave a thread
     #[command(after_help = "Example:\n  relay leave bd-123")]
     Leave {
+        /// The thread
         #[arg(value_name = "T")]
         thread: String,
     },

@@ -64,6 +64,7 @@ pub enum Reading {
     /// Show a thread, or the list of threads
     #[command(after_help = "Example:\n  relay thread bd-123")]
     Thread {
+        /// The thread [default: list them all]
         #[arg(value_name = "T")]
         id: Option<String>,
         #[command(flatten)]
@@ -72,6 +73,7 @@ pub enum Reading {
     /// Show one message
     #[command(after_help = "Example:\n  relay message 128")]
     Message {
+        /// The message by its number
         #[arg(value_name = "N")]
         id: String,
     },
@@ -81,6 +83,7 @@ pub enum Reading {
     /// List the live claims, or who holds a path
     #[command(after_help = "Example:\n  relay reservations src/auth.rs")]
     Reservations {
+        /// A path or pattern [default: list them all]
         #[arg(value_name = "PATH")]
         path: Option<String>,
         #[command(flatten)]
@@ -89,6 +92,7 @@ pub enum Reading {
     /// Search subjects and bodies
     #[command(after_help = "Example:\n  relay search login token")]
     Search {
+        /// Words that the message has, all of them
         #[arg(value_name = "WORDS", required = true)]
         words: Vec<String>,
         #[command(flatten)]

@@ -57,11 +57,15 @@ pub enum Operator {
 #[derive(Debug, clap::Subcommand)]
 pub enum ProjectAction {
     /// List the projects on this bus
+    #[command(after_help = "Example:\n  relay project list --json")]
     List,
     /// Follow a repository that was moved
+    #[command(after_help = "Example:\n  relay project move /old/path /new/path")]
     Move {
+        /// The absolute path that it had
         #[arg(value_name = "OLD")]
         old: String,
+        /// Where it is now
         #[arg(value_name = "NEW")]
         new: String,
     },
@@ -70,6 +74,7 @@ pub enum ProjectAction {
 #[derive(Debug, clap::Subcommand)]
 pub enum TokenAction {
     /// Make this user the human on this machine
+    #[command(after_help = "Example:\n  relay token human\n  relay status --agent human")]
     Human,
 }
 
@@ -165,7 +170,7 @@ fn completions(app: &App, shell: &str, dir: Option<&std::path::Path>) -> u8 {
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "relay", &mut script);
-    app.output.text(&String::from_utf8_lossy(&script));
+    app.output.exact(&String::from_utf8_lossy(&script));
     0
 }
 

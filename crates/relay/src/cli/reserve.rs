@@ -14,7 +14,7 @@ use crate::process;
 /// status on.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  relay reserve 'src/auth/**' --reason bd-123\n  relay reserve res:dev-database --if-free --wait 5m\n  relay reserve src/main.rs -- cargo fmt\n\nPatterns start at the project's root. `*` and `?` stay in one folder, `**` is any number of folders; a path without\nwildcards covers everything under it; `res:NAME` claims something that is not a file."
+    after_help = "Examples:\n  relay reserve 'src/auth/**' --reason bd-123\n  relay reserve res:dev-database --if-free --wait 5m\n  relay reserve src/main.rs -- cargo fmt\n\nPatterns start at the project's root. `*` and `?` stay in one folder, `**` is any number of folders; a path without wildcards covers everything under it; `res:NAME` claims something that is not a file."
 )]
 pub struct Args {
     /// Paths or patterns, from the project's root
@@ -83,7 +83,7 @@ impl Args {
         if app.output.json {
             app.print(&claimed, ctx.now);
         } else if !outcome.conflicts.is_empty() {
-            app.output.complain(&crate::render::conflicts(&outcome.conflicts, outcome.conflicts_total));
+            app.output.complain(&crate::render::conflicts(&outcome.conflicts, outcome.conflicts_total, ctx.now));
         }
         let status = self.hold(app, &ctx, &ids);
         let give_back = Request::Release(release::Input { id: ids, ..release::Input::default() });

@@ -20,7 +20,7 @@ const READ_AT_MOST: u64 = 64 * 1024 * 1024;
 )]
 pub struct Args {
     /// Names, separated by commas; @thread, @all or human
-    #[arg(long, value_name = "NAME", required_unless_present = "reply_to")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["reply_to", "cc", "bcc"])]
     to: Vec<String>,
     /// Copies
     #[arg(long, value_name = "NAME")]

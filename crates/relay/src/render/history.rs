@@ -44,7 +44,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
             let rest = if more > 0 { format!("… and {more} more\n") } else { String::new() };
             format!("{}{rest}", state::claims(reservations, page))
         }
-        Outcome::Contacts { links } => state::links(links),
+        Outcome::Contacts { links } => state::links(links, page),
         Outcome::Outbox { outbox } if outbox.is_empty() => "You sent nothing yet.\n".to_owned(),
         Outcome::Outbox { outbox } => outbox.iter().map(|message| with_recipients(message, page)).collect(),
         Outcome::Events { events, .. } => events.iter().map(event).collect(),
@@ -104,17 +104,16 @@ fn agents(agents: &[AgentShape], page: &Page<'_>) -> String {
 fn status(status: &Status, page: &Page<'_>) -> String {
     let mut text = format!("{} at event #{}\n", status.project.bold(), status.tip);
     text.push_str(&agents(&status.agents, page));
-    let _ = writeln!(
-        text,
-        "{}, {} contested; {} open; {} waiting for consent; {} of debt.",
-        count(status.live_claims, "live claim"),
-        status.contested.len(),
-        count(status.open_threads, "thread"),
-        count(status.contacts_waiting, "request"),
-        count(status.debt, "item")
-    );
+    let _ =
+        writeln!(text, "{}, {}.", count(status.live_claims, "live claim"), count(status.open_threads, "open thread"));
+    if status.contacts_waiting > 0 {
+        let _ = writeln!(text, "{} for contact not answered yet.", count(status.contacts_waiting, "request"));
+    }
+    if status.debt > 0 {
+        let _ = writeln!(text, "{} of coordination debt: `relay look debt`.", count(status.debt, "item"));
+    }
     if let Some(unread) = status.unread {
-        let _ = writeln!(text, "You have {} unread.", count(unread, "message"));
+        let _ = writeln!(text, "You have {}.", count(unread, "unread message"));
     }
     for pair in &status.contested {
         let example = pair.example.as_deref().map(escape_line).unwrap_or_default();
@@ -163,6 +162,7 @@ fn event(event: &EventShape) -> String {
         "thread_closed" => format!("closed {}", word("thread")),
         "message_sent" => format!("wrote to {} in {}", recipients(&event.data), word("thread")),
         "held_lapsed" => format!("gave up delivering #{} to {}", word("message"), word("recipient")),
+        "mail_surfaced" if numbers("messages").is_empty() => "was told of contested claims".to_owned(),
         "mail_surfaced" => format!("was shown {}", numbers("messages")),
         "mail_read" => format!("read {}", numbers("messages")),
         "mail_acked" => format!("acknowledged {}", numbers("messages")),
@@ -197,7 +197,7 @@ fn recipients(data: &Value) -> String {
 
 pub fn recover(outcome: &recover::Outcome) -> String {
     match &outcome.retried {
-        Some(retried) => format!("Made the failed {} again, and it went through: {}\n", retried.verb, retried.result),
+        Some(retried) => format!("Made the failed {} again, and it went through.\n", retried.verb),
         None => format!("The way out of {}:\n{}", outcome.code.to_string().bold(), steps(&outcome.steps)),
     }
 }

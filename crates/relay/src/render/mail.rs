@@ -52,10 +52,10 @@ pub fn contested(text: &mut String, contested: &[ContestedShape]) {
         if pair.ended {
             let _ = writeln!(
                 text,
-                "{} {mine} (#{}) and {theirs} of {} (#{}) no longer overlap",
+                "{} {mine} (#{}): no longer contested by {theirs} of {} (#{})",
                 "settled".green(),
                 pair.mine,
-                pair.holder,
+                pair.holder.bold(),
                 pair.id
             );
         } else {
@@ -115,13 +115,15 @@ pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
     text
 }
 
-pub fn ack(outcome: &ack::Outcome) -> String {
+pub fn ack(outcome: &ack::Outcome, page: &Page<'_>) -> String {
     let mut text = String::new();
     for ack in &outcome.acks {
         let what = if ack.acked_at.is_some() { "acknowledged" } else { "read" };
-        let again = if ack.first { "" } else { " before" };
-        let at = ack.acked_at.or(ack.read_at).map(|at| at.to_string()).unwrap_or_default();
-        let _ = writeln!(text, "#{} {what}{again}, at {at}", ack.id);
+        let before = match ack.acked_at.or(ack.read_at).filter(|_| !ack.first) {
+            Some(at) => format!(" already, {}", relative(at, page.now)),
+            None => String::new(),
+        };
+        let _ = writeln!(text, "{} {what}{before}", format!("#{}", ack.id).bold());
     }
     text
 }

@@ -28,18 +28,18 @@ pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
         Outcome::Prepare(outcome) => state::prepare(outcome, &page),
         Outcome::Reserve(outcome) => state::reserve(outcome, &page),
         Outcome::Release(outcome) => state::release(outcome, &page),
-        Outcome::Link(outcome) => state::link(outcome),
+        Outcome::Link(outcome) => state::link(outcome, &page),
         Outcome::Send(outcome) => mail::send(outcome),
         Outcome::Poll(outcome) => mail::poll(outcome, &page),
-        Outcome::Ack(outcome) => mail::ack(outcome),
+        Outcome::Ack(outcome) => mail::ack(outcome, &page),
         Outcome::Look(outcome) => history::look(outcome, &page),
         Outcome::Recover(outcome) => history::recover(outcome),
-        Outcome::Policy(outcome) => format!("{} takes mail by policy {}.\n", outcome.agent, outcome.policy.as_str()),
+        Outcome::Policy(outcome) => state::policy(outcome),
         Outcome::Standing(outcome) => {
             let released = if outcome.released.is_empty() {
                 String::new()
             } else {
-                format!(" {} claims went with it.", outcome.released.len())
+                format!(" It gave back {}.", count(outcome.released.len(), "claim"))
             };
             format!("{} is {} now.{released}\n", outcome.agent, outcome.state.as_str())
         }
@@ -87,20 +87,20 @@ pub fn steps(steps: &[Step]) -> String {
     text
 }
 
-pub fn conflicts(conflicts: &[ConflictShape], total: usize) -> String {
+pub fn conflicts(conflicts: &[ConflictShape], total: usize, now: Timestamp) -> String {
     let mut text = String::new();
     for conflict in conflicts {
         let mode = if conflict.exclusive { "" } else { ", shared" };
         let silent = if conflict.silent { ", and was not seen for ten minutes" } else { "" };
         let _ = writeln!(
             text,
-            "{} {} overlaps {} of {} (#{}{mode}, until {}){silent}: both match {}",
+            "{} {} overlaps {} of {} (#{}{mode}, ends {}){silent}: both match {}",
             "conflict".yellow(),
             escape_line(&conflict.overlaps).bold(),
             escape_line(&conflict.pattern).bold(),
             conflict.holder.bold(),
             conflict.id,
-            conflict.expires_at,
+            relative(conflict.expires_at, now),
             escape_line(&conflict.example)
         );
     }
@@ -122,17 +122,19 @@ pub fn bytes(bytes: u64) -> String {
     format!("{size} {}", UNITS[unit])
 }
 
-/// How long until or since, in the largest unit that says enough.
+/// How long until or since, rounded to the largest unit that says enough.
 pub fn relative(at: Timestamp, now: Timestamp) -> String {
     let millis = at.since(now).as_millis();
-    let seconds = millis.abs() / 1_000;
-    let size = match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
+    let whole = |unit: u64| (millis.unsigned_abs() + unit / 2) / unit;
+    let (seconds, minutes, hours) = (whole(1_000), whole(60_000), whole(3_600_000));
+    let size = match (seconds, minutes, hours) {
+        (0, _, _) => return "just now".to_owned(),
+        (1..60, _, _) => format!("{seconds}s"),
+        (_, 0..60, _) => format!("{minutes}m"),
+        (_, _, 0..48) => format!("{hours}h"),
+        _ => format!("{}d", whole(86_400_000)),
     };
-    if millis >= 0 { format!("in {size}") } else { format!("{size} ago") }
+    if millis > 0 { format!("in {size}") } else { format!("{size} ago") }
 }
 
 /// A table without frames, for things that people compare.
@@ -143,10 +145,32 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     for row in rows {
         table.add_row(row);
     }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().trim_start_matches(' ').to_owned()).collect();
     format!("{}\n", lines.join("\n"))
 }
 
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_in_time_is_rounded_to_what_people_say() {
+        let now = Timestamp::from_millis(1_794_700_800_000);
+        let check = |millis: i64, expected: &str| {
+            assert_eq!(relative(Timestamp::from_millis(now.millis() + millis), now), expected, "{millis}");
+        };
+        check(0, "just now");
+        check(-300, "just now");
+        check(-5_000, "5s ago");
+        check(-59_900, "1m ago");
+        check(3_599_000, "in 1h");
+        check(3_600_000, "in 1h");
+        check(30 * 60_000, "in 30m");
+        check(-47 * 3_600_000, "47h ago");
+        check(7 * 86_400_000 - 5, "in 7d");
+    }
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;
+use relay_core::domain::agent::Policy;
 use relay_core::domain::contact::LinkState;
 use relay_core::domain::plain::escape_line;
-use relay_core::verbs::{link, prepare, release, reserve, start};
+use relay_core::verbs::{link, policy, prepare, release, reserve, start};
 use relay_core::wire::v1::{ClaimShape, GrantedShape, LinkShape, ThreadShape};
 
 use super::{Page, conflicts, count, mail, relative, table};
@@ -23,7 +24,7 @@ pub fn start(outcome: &start::Outcome, page: &Page<'_>) -> String {
         let _ = writeln!(text, "{} asks for contact{}", link.from.bold(), why(link));
     }
     granted(&mut text, &outcome.granted, page);
-    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts.len()));
+    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts_total, page.now));
     if outcome.granted.is_empty() && !outcome.claims.is_empty() {
         let _ = writeln!(text, "You hold {}:", count(outcome.claims.len(), "claim"));
         text.push_str(&claims(&outcome.claims, page));
@@ -35,9 +36,11 @@ pub fn start(outcome: &start::Outcome, page: &Page<'_>) -> String {
 pub fn prepare(outcome: &prepare::Outcome, page: &Page<'_>) -> String {
     let mut text = format!("{} is in ", outcome.agent.name.bold());
     text.push_str(&thread_line(&outcome.thread, outcome.new));
-    thread_body(&mut text, &outcome.participants, &outcome.acks_owed, &outcome.reservations, page);
+    let others: Vec<String> =
+        outcome.participants.iter().filter(|name| **name != outcome.agent.name).cloned().collect();
+    thread_body(&mut text, &others, &outcome.acks_owed, &outcome.reservations, page);
     granted(&mut text, &outcome.granted, page);
-    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts.len()));
+    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts_total, page.now));
     for message in &outcome.messages {
         text.push_str(&mail::message(message, page));
     }
@@ -76,7 +79,7 @@ pub fn thread_body(
 pub fn reserve(outcome: &reserve::Outcome, page: &Page<'_>) -> String {
     let mut text = String::new();
     granted(&mut text, &outcome.granted, page);
-    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts_total));
+    text.push_str(&conflicts(&outcome.conflicts, outcome.conflicts_total, page.now));
     text
 }
 
@@ -144,9 +147,9 @@ pub fn release(outcome: &release::Outcome, page: &Page<'_>) -> String {
     text
 }
 
-pub fn link(outcome: &link::Outcome) -> String {
+pub fn link(outcome: &link::Outcome, page: &Page<'_>) -> String {
     if let Some(links) = &outcome.links {
-        return self::links(links);
+        return self::links(links, page);
     }
     let Some(link) = &outcome.link else { return String::new() };
     match link.state {
@@ -161,7 +164,7 @@ pub fn link(outcome: &link::Outcome) -> String {
     }
 }
 
-pub fn links(links: &[LinkShape]) -> String {
+pub fn links(links: &[LinkShape], page: &Page<'_>) -> String {
     if links.is_empty() {
         return "No contacts yet.\n".to_owned();
     }
@@ -169,11 +172,22 @@ pub fn links(links: &[LinkShape]) -> String {
         serde_json::to_value(link.state).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
     };
     let row = |link: &LinkShape| {
-        vec![format!("#{}", link.id), link.from.clone(), link.to.clone(), state(link), link.expires_at.to_string()]
+        let ends = relative(link.expires_at, page.now);
+        vec![format!("#{}", link.id), link.from.clone(), link.to.clone(), state(link), ends]
     };
-    table(&["id", "asker", "asked", "state", "until"], links.iter().map(row).collect())
+    table(&["id", "asker", "asked", "state", "ends"], links.iter().map(row).collect())
 }
 
 fn why(link: &LinkShape) -> String {
     link.why.as_deref().map(|why| format!(": {}", escape_line(why))).unwrap_or_default()
+}
+
+pub fn policy(outcome: &policy::Outcome) -> String {
+    let whose = match outcome.policy {
+        Policy::Open => "anyone in the project",
+        Policy::Auto => "anyone in the project it shares work with",
+        Policy::ContactsOnly => "accepted contacts only",
+        Policy::BlockAll => "nobody but the human",
+    };
+    format!("{} takes mail from {whose} (policy {}).\n", outcome.agent, outcome.policy.as_str())
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Input, Looking, Outcome};
+use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, Happened, Number};
-use crate::domain::name::Party;
 use crate::error::Code;
 use crate::store::Result;
 use crate::wire::v1::EventShape;
@@ -94,20 +94,20 @@ fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
             _ => false,
         },
         Happened::MailSurfaced { agent, messages, contested } => {
-            visible_copies(looking, agent, messages)?;
+            keep_visible(looking, messages, |copy| copy.recipient == *agent)?;
             !messages.is_empty() || !contested.is_empty()
         }
         Happened::MailRead { agent, messages } | Happened::MailAcked { agent, messages } => {
-            visible_copies(looking, agent, messages)?;
+            keep_visible(looking, messages, |copy| copy.recipient == *agent)?;
             !messages.is_empty()
         }
         Happened::HeldLapsed { message, recipient, .. } => {
             let mut messages = vec![*message];
-            visible_copies(looking, recipient, &mut messages)?;
+            keep_visible(looking, &mut messages, |copy| copy.recipient == *recipient)?;
             !messages.is_empty()
         }
-        Happened::LinkAccepted { by, delivers, .. } => {
-            visible_copies(looking, by, delivers)?;
+        Happened::LinkAccepted { delivers, .. } => {
+            keep_visible(looking, delivers, |copy| copy.delivered_by == Some(event.number))?;
             true
         }
         _ => true,
@@ -115,12 +115,14 @@ fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
     Ok(stays.then_some(what))
 }
 
-/// Keeps the messages whose copy to `party` the viewer may know of: a receipt must not betray a blind copy.
-fn visible_copies(looking: &Looking<'_>, party: &Party, messages: &mut Vec<Number>) -> Result<()> {
+/// Keeps the messages of which the viewer may know the copy that the event is about: a receipt must not betray a blind
+/// one.
+fn keep_visible(looking: &Looking<'_>, messages: &mut Vec<Number>, is_meant: impl Fn(&Delivery) -> bool) -> Result<()> {
     let mut kept = Vec::new();
     for id in messages.iter() {
         let Some(message) = looking.facts.message(*id)? else { continue };
-        if message.delivery_to(party).is_some_and(|delivery| looking.viewer.sees_delivery(&message, delivery)) {
+        let mut meant = message.deliveries.iter().filter(|copy| is_meant(copy));
+        if meant.any(|copy| looking.viewer.sees_delivery(&message, copy)) {
             kept.push(*id);
         }
     }

@@ -46,17 +46,7 @@ pub struct DebtItem {
 pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Outcome> {
     let (ctx, facts) = (looking.ctx, looking.facts);
     let agents = facts.agents()?;
-    let escalations = InboxQuery {
-        recipient: &Party::Human,
-        after: 0,
-        thread: None,
-        from: None,
-        urgent: false,
-        with_read: false,
-        never_surfaced: false,
-        limit: looking.limit,
-        bodies: false,
-    };
+    let escalations = InboxQuery::unread(&Party::Human, looking.limit);
     let mut waiting = 0;
     for agent in &agents {
         waiting += link::pending_for(facts, &Party::Agent(agent.name.clone()), ctx.now)?.len();
@@ -64,7 +54,10 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Out
     let for_the_human = facts
         .inbox(&escalations)?
         .iter()
-        .filter(|message| looking.viewer.sees(message))
+        .filter(|message| {
+            let copy = message.delivery_to(&Party::Human);
+            copy.is_some_and(|copy| looking.viewer.sees_delivery(message, copy))
+        })
         .map(|message| looking.shape(message, false))
         .collect();
     Ok(Outcome::Status(Box::new(Status {

@@ -1,4 +1,0 @@
-use crate::app::App;
-pub fn run(_app: &App) -> u8 {
-    0
-}

@@ -1,0 +1,270 @@
+//! I2: an agent is registered before it acts, and stays the same for the life of its session.
+
+use crate::bus::{Bus, days, minutes};
+use crate::terminal::{column, text};
+
+const VERBS: &[&[&str]] = &[
+    &["send", "--to", "RedForest", "--subject", "Hello", "--body", "text"],
+    &["reserve", "src/**"],
+    &["release", "--all"],
+    &["link", "--target", "RedForest"],
+    &["link", "--list"],
+    &["poll"],
+    &["poll", "--wait", "1s"],
+    &["ack", "1"],
+    &["policy", "open"],
+    &["look", "outbox"],
+    &["look", "contacts"],
+    &["leave", "bd-1"],
+    &["retire"],
+    &["renew"],
+];
+
+/// Every verb that acts is refused with this class and leaves no trace.
+fn check_refused(bus: &Bus, agent: &str, code: &str) {
+    let before = bus.events(0);
+    for verb in VERBS {
+        bus.relay(agent, *verb).fails(code);
+    }
+    assert_eq!(bus.events(0), before, "{code}");
+}
+
+#[test]
+fn nobody_acts_unregistered() {
+    let bus = Bus::with(&["RedForest"]);
+    check_refused(&bus, "BlueLake", "AGENT_NOT_REGISTERED");
+    check_refused(&bus, "", "AGENT_NOT_REGISTERED");
+    let error = bus.relay("RedForst", ["poll"]).fails("AGENT_NOT_REGISTERED").error();
+    assert_eq!(error["details"]["nearest"][0], "RedForest");
+}
+
+#[test]
+fn nobody_acts_where_nobody_has_started() {
+    let bus = Bus::new();
+    for verb in VERBS {
+        bus.relay("BlueLake", *verb).fails("AGENT_NOT_REGISTERED");
+    }
+    assert!(!bus.home().join("relay.db").exists());
+}
+
+#[test]
+fn a_retired_agent_acts_again_after_start() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    bus.relay("BlueLake", ["retire"]).success();
+    check_refused(&bus, "BlueLake", "AGENT_RETIRED");
+    bus.relay("BlueLake", ["prepare", "--thread", "bd-1"]).fails("AGENT_RETIRED");
+    let held = bus.relay("RedForest", ["reservations"]).success().result();
+    assert_eq!(held["total"], 0, "what a retired agent held is free");
+    let back = bus.relay("BlueLake", ["start"]).success().result();
+    assert_eq!((text(&back["agent"]["state"]), back["new"].as_bool()), ("active".into(), Some(false)));
+    bus.relay("BlueLake", ["poll"]).success();
+}
+
+#[test]
+fn a_suspended_agent_acts_again_only_after_somebody_lifts_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("RedForest", ["suspend", "BlueLake"]).success();
+    check_refused(&bus, "BlueLake", "AGENT_SUSPENDED");
+    bus.relay("BlueLake", ["start"]).fails("AGENT_SUSPENDED");
+    bus.relay("BlueLake", ["prepare", "--thread", "bd-1"]).fails("AGENT_SUSPENDED");
+    bus.relay("RedForest", ["suspend", "BlueLake", "--lift"]).success();
+    bus.relay("BlueLake", ["poll"]).success();
+}
+
+#[test]
+fn an_agent_unseen_for_seven_days_has_retired_by_itself_and_start_revives_it() {
+    let state = |bus: &Bus| column(&bus.relay("", ["agents"]).success().result()["agents"], "state");
+    let bus = Bus::with(&["BlueLake"]);
+    bus.advance(days(7));
+    assert_eq!(state(&bus), ["active"]);
+    bus.advance(1);
+    assert_eq!(state(&bus), ["retired"]);
+    bus.relay("BlueLake", ["poll"]).fails("AGENT_RETIRED");
+    let revived = bus.relay("BlueLake", ["start"]).success().result();
+    assert_eq!(
+        (text(&revived["agent"]["name"]), text(&revived["agent"]["state"])),
+        ("BlueLake".into(), "active".into())
+    );
+    assert_eq!(state(&bus), ["active"]);
+    bus.relay("BlueLake", ["poll"]).success();
+}
+
+#[test]
+fn a_read_is_enough_to_be_seen() {
+    let bus = Bus::with(&["BlueLake"]);
+    for _ in 0..3 {
+        bus.advance(days(5));
+        bus.relay("BlueLake", ["status"]).success();
+    }
+    assert_eq!(bus.kinds(0), ["project_opened", "agent_registered"], "being seen is no history");
+}
+
+#[test]
+fn a_wished_name_is_taken_exactly_or_refused() {
+    let bus = Bus::new();
+    let longest = "a".repeat(64);
+    for name in ["BlueLake", "ab", "a_-9", &longest] {
+        let answer = bus.relay(name, ["start"]).success().result();
+        assert_eq!((text(&answer["agent"]["name"]), answer["new"].as_bool()), (name.to_owned(), Some(true)));
+    }
+    let before = bus.events(0);
+    let long = "a".repeat(65);
+    for name in
+        ["a", &long, "9lives", "_x", "Blue Lake", "Blue/Lake", "Blåsjö", "..", "Human", "relay", "ALL", "thread"]
+    {
+        bus.relay(name, ["start"]).fails("AGENT_NAME_INVALID");
+    }
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("human", ["start"]).fails("AGENT_NAME_INVALID");
+    assert_eq!(bus.events(0), before);
+}
+
+#[test]
+fn names_are_unique_without_regard_to_case() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("bluelake", ["start"]).fails("AGENT_NAME_TAKEN");
+    bus.relay("redforest", ["policy", "open"]).success();
+    bus.relay("BLUELAKE", ["send", "--to", "rEDfOREST", "--subject", "Hi", "--body", "text"]).success();
+    let mail = bus.relay("redforest", ["poll"]).success().result();
+    assert_eq!(mail["messages"][0]["from"], "BlueLake", "shown as first written");
+}
+
+#[test]
+fn without_a_wish_there_is_a_memorable_name_and_the_line_that_keeps_it() {
+    let bus = Bus::new();
+    let mut names = Vec::new();
+    for _ in 0..5 {
+        let answer = bus.relay("", ["start"]).success();
+        let name = text(&answer.result()["agent"]["name"]);
+        let capitals = name.chars().filter(char::is_ascii_uppercase).count();
+        assert!(capitals == 2 && name.chars().all(|c| c.is_ascii_alphabetic()), "{name}");
+        assert_eq!(answer.json()["next"][0], format!("export RELAY_AGENT={name}"));
+        let poll = bus.with_variables(&[("RELAY_AGENT", &name)], &["start"]).success().result();
+        assert_eq!((text(&poll["agent"]["name"]), poll["new"].as_bool()), (name.clone(), Some(false)));
+        names.push(name);
+    }
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 5);
+}
+
+#[test]
+fn starting_again_resumes_and_writes_only_what_changed() {
+    let bus = Bus::new();
+    bus.relay("BlueLake", ["start", "--program", "editor", "--model", "m1", "--task", "Login"]).success();
+    let tip = bus.tip();
+    let same = bus.relay("BlueLake", ["start", "--program", "editor", "--task", "Login"]).success().result();
+    assert_eq!((same["new"].as_bool(), bus.tip()), (Some(false), tip));
+    let changed = bus.relay("BlueLake", ["start", "--model", "m2"]).success().result();
+    let agent = &changed["agent"];
+    assert_eq!([&agent["program"], &agent["model"], &agent["task"]], ["editor", "m2", "Login"]);
+    assert_eq!(bus.kinds(tip), ["agent_resumed"]);
+}
+
+#[test]
+fn a_session_that_was_seen_is_the_same_agent() {
+    let bus = Bus::new();
+    let first = text(&bus.relay("", ["start", "--session", "s1"]).success().result()["agent"]["name"]);
+    let other = text(&bus.relay("", ["start", "--session", "s2"]).success().result()["agent"]["name"]);
+    assert_ne!(first, other);
+    let check = |variables: &[(&str, &str)], args: &[&str], expected: &str| {
+        let answer = bus.with_variables(variables, args).success().result();
+        assert_eq!((text(&answer["agent"]["name"]), answer["new"].as_bool()), (expected.to_owned(), Some(false)));
+    };
+    check(&[], &["start", "--session", "s1"], &first);
+    check(&[("CLAUDE_CODE_SESSION_ID", "s2")], &["start"], &other);
+    check(&[("CODEX_SESSION_ID", "s1")], &["start"], &first);
+    check(&[("RELAY_SESSION", "s1"), ("CLAUDE_CODE_SESSION_ID", "s2")], &["start"], &first);
+    let mail = bus.with_variables(&[("RELAY_SESSION", "s1")], &["policy", "open"]).success().result();
+    assert_eq!(mail["agent"], first, "every verb knows its session's agent");
+}
+
+#[test]
+fn a_name_bound_to_another_living_session_is_taken_over_only_on_purpose() {
+    let bus = Bus::new();
+    let start = ["start", "--session", "s2"];
+    bus.relay("BlueLake", ["start", "--session", "s1"]).success();
+    let error = bus.relay("BlueLake", start).fails("AGENT_NAME_TAKEN").error();
+    let step = &error["playbook"][0];
+    assert!(step["run"].as_array().unwrap().contains(&"--take-over".into()), "{step}");
+    assert_eq!(step["unattended"], false);
+    bus.step(step).success();
+    bus.relay("BlueLake", start).success();
+    bus.relay("BlueLake", ["start", "--session", "s1"]).fails("AGENT_NAME_TAKEN");
+    bus.relay("BlueLake", ["start", "--session", "s1", "--take-over"]).success();
+}
+
+#[test]
+fn a_name_whose_session_fell_silent_is_resumed_without_asking() {
+    let bus = Bus::new();
+    bus.relay("BlueLake", ["start", "--session", "s1"]).success();
+    bus.advance(minutes(10));
+    bus.relay("BlueLake", ["start", "--session", "s2"]).fails("AGENT_NAME_TAKEN");
+    bus.advance(1);
+    bus.relay("BlueLake", ["start", "--session", "s2"]).success();
+    let now = bus.with_variables(&[("RELAY_SESSION", "s2")], &["start"]).success().result();
+    assert_eq!(now["agent"]["name"], "BlueLake");
+}
+
+#[test]
+fn a_live_process_keeps_a_session_alive() {
+    let bus = Bus::new();
+    bus.relay("BlueLake", ["start", "--session", "s1"]).success();
+    let waiter = bus.waiting("BlueLake", &["poll", "--wait", "60s"]);
+    bus.advance(minutes(11));
+    bus.relay("BlueLake", ["start", "--session", "s2"]).fails("AGENT_NAME_TAKEN");
+    waiter.kill();
+    bus.relay("BlueLake", ["start", "--session", "s2"]).success();
+}
+
+#[test]
+fn the_flag_wins_and_session_and_variable_must_agree() {
+    let bus = Bus::with(&["RedForest", "GreenHill"]);
+    bus.relay("BlueLake", ["start", "--session", "s1"]).success();
+    let both = [("RELAY_SESSION", "s1"), ("RELAY_AGENT", "RedForest")];
+    let error = bus.with_variables(&both, &["policy", "open"]).fails("IDENTITY_MISMATCH").error();
+    for name in ["BlueLake", "RedForest"] {
+        assert!(text(&error["message"]).contains(name), "{error}");
+    }
+    let acts = |variables: &[(&str, &str)], args: &[&str], expected: &str| {
+        assert_eq!(bus.with_variables(variables, args).success().result()["agent"], expected);
+    };
+    acts(&both, &["policy", "open", "--agent", "GreenHill"], "GreenHill");
+    acts(&[("RELAY_SESSION", "s1"), ("RELAY_AGENT", "bluelake")], &["policy", "open"], "BlueLake");
+    acts(&[("RELAY_SESSION", "unknown"), ("RELAY_AGENT", "RedForest")], &["policy", "open"], "RedForest");
+    acts(&[("RELAY_SESSION", "s1")], &["policy", "auto"], "BlueLake");
+    acts(&[("RELAY_AGENT", "RedForest")], &["policy", "auto"], "RedForest");
+    bus.with_variables(&both, &["start"]).fails("IDENTITY_MISMATCH");
+}
+
+#[test]
+fn a_subagent_has_an_inbox_of_its_own() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("Helper", ["register", "--parent", "BlueLake"]).success();
+    let shown = bus.relay("", ["whois", "Helper"]).success().result();
+    assert_eq!(shown["agents"][0]["parent"], "BlueLake");
+    let id = bus.send("RedForest", "BlueLake", "bd-1", "Login");
+    assert_eq!(bus.inbox("Helper"), [0; 0]);
+    bus.relay("Helper", ["poll", "--read"]).success();
+    assert_eq!(bus.inbox("BlueLake"), [id]);
+    bus.relay("Orphan", ["register", "--parent", "Nobody"]).fails("AGENT_NOT_REGISTERED");
+}
+
+#[test]
+fn the_human_is_a_credential_of_its_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let bus = Bus::with(&["BlueLake"]);
+    let send = ["send", "--to", "BlueLake", "--subject", "Hello", "--body", "text"];
+    let before = bus.events(0);
+    bus.relay("human", send).fails("UNAUTHORIZED");
+    assert_eq!(bus.events(0), before);
+    let file = text(&bus.relay("", ["token", "human"]).success().result()["path"]);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    bus.relay("human", send).success();
+    let mail = bus.relay("BlueLake", ["poll"]).success().result();
+    assert_eq!(mail["messages"][0]["from"], "human");
+    // A credential that others can read proves nothing.
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    bus.relay("human", send).fails("UNAUTHORIZED");
+}

@@ -1,0 +1,121 @@
+//! I5: with `--hold` a message waits for consent instead of failing, and its sender learns what became of it.
+
+use crate::bus::{Bus, days, hours};
+use crate::terminal::{column, ids, text};
+
+const HOLD: [&str; 9] =
+    ["send", "--to", "RedForest,GreenHill", "--thread", "bd-1", "--subject", "Login", "--body=text", "--hold"];
+
+/// RedForest must be asked, GreenHill consents by policy; BlueLake has sent one message to both. Returns its number.
+fn held() -> (Bus, u64) {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    bus.relay("RedForest", ["policy", "contacts_only"]).success();
+    let message = bus.relay("BlueLake", HOLD).success().result()["message"].clone();
+    let states: Vec<_> =
+        message["recipients"].as_array().unwrap().iter().map(|row| (text(&row["name"]), text(&row["state"]))).collect();
+    assert_eq!(states, [("RedForest".into(), "held".into()), ("GreenHill".into(), "stored".into())]);
+    (bus, message["id"].as_u64().unwrap())
+}
+
+fn state_for(bus: &Bus, id: u64, name: &str) -> String {
+    let message = bus.relay("BlueLake", ["message", &id.to_string()]).success().result()["message"].clone();
+    let row = message["recipients"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    text(&row["state"])
+}
+
+#[test]
+fn those_who_may_be_reached_get_it_now_and_the_others_are_asked() {
+    let (bus, id) = held();
+    assert_eq!(bus.inbox("GreenHill"), [id]);
+    assert_eq!(bus.inbox("RedForest"), [0; 0]);
+    let situation = bus.relay("RedForest", ["start"]).success().result();
+    assert_eq!(
+        (situation["inbox"]["unread"].as_u64(), text(&situation["contacts_waiting"][0]["from"])),
+        (Some(0), "BlueLake".into())
+    );
+    bus.relay("RedForest", ["ack", &id.to_string()]).fails("NOT_A_RECIPIENT");
+}
+
+#[test]
+fn acceptance_delivers_it_and_is_its_cursor() {
+    let (bus, id) = held();
+    // Mail that comes between the send and the acceptance stands before it in the inbox.
+    bus.relay("GreenHill", ["link", "--target", "RedForest"]).success();
+    bus.relay("RedForest", ["link", "--target", "GreenHill", "--accept"]).success();
+    let between = bus.send("GreenHill", "RedForest", "bd-2", "Logout");
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--accept"]).success();
+    let accepted = bus.events(between).into_iter().find(|event| event["kind"] == "link_accepted").unwrap();
+    assert_eq!(accepted["data"]["delivers"], serde_json::json!([id]));
+    let page = bus.relay("RedForest", ["poll"]).success().result();
+    assert_eq!((ids(&page["messages"]), &page["cursor"]), (vec![between, id], &accepted["number"]));
+    // A reader whose cursor stands behind the message's own number still sees it.
+    let after = bus.relay("RedForest", ["poll", "--after", &between.to_string()]).success().result();
+    assert_eq!(ids(&after["messages"]), [id]);
+    let cursor = after["cursor"].to_string();
+    let rest = bus.relay("RedForest", ["poll", "--after", &cursor]).success().result();
+    assert_eq!((ids(&rest["messages"]), rest["cursor"].to_string()), (vec![], cursor));
+}
+
+#[test]
+fn the_human_may_accept_and_so_deliver() {
+    let (bus, id) = held();
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("human", ["link", "--target", "RedForest", "--accept"]).success();
+    assert_eq!(bus.inbox("RedForest"), [id]);
+    assert_eq!(state_for(&bus, id, "RedForest"), "surfaced");
+}
+
+#[test]
+fn a_second_held_message_asks_no_second_time_and_both_arrive_together() {
+    let (bus, first) = held();
+    let second = bus.relay("BlueLake", HOLD).success().result()["message"]["id"].as_u64().unwrap();
+    let requests = bus.kinds(0).iter().filter(|kind| *kind == "link_requested").count();
+    assert_eq!(requests, 2, "one for each recipient");
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--accept"]).success();
+    let page = bus.relay("RedForest", ["poll", "--limit", "1"]).success().result();
+    assert_eq!(ids(&page["messages"]), [first, second], "what one event delivered stays together");
+}
+
+#[test]
+fn a_block_tells_the_sender() {
+    let (bus, id) = held();
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--block"]).success();
+    let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+    assert_eq!(column(&mail["messages"], "from"), ["relay"]);
+    let notice = &mail["messages"][0];
+    assert!(text(&notice["body"]).contains(&format!("#{id}")) && text(&notice["body"]).contains("RedForest"));
+    assert_eq!((text(&notice["thread"]), notice["reply_to"].as_u64()), ("bd-1".into(), Some(id)));
+    assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
+    assert_eq!(bus.inbox("RedForest"), [0; 0]);
+}
+
+#[test]
+fn a_lapse_tells_the_sender_once() {
+    let (bus, id) = held();
+    for _ in 0..7 {
+        bus.advance(days(1) - hours(1));
+        assert_eq!(bus.inbox("BlueLake"), [0; 0]);
+    }
+    bus.advance(hours(7));
+    let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+    assert_eq!(column(&mail["messages"], "from"), ["relay"]);
+    assert!(text(&mail["messages"][0]["body"]).contains(&format!("#{id}")));
+    assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    assert_eq!(bus.inbox("BlueLake").len(), 1);
+    // Consent that comes too late finds nothing to deliver.
+    bus.relay("RedForest", ["start"]).success();
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--accept"]).fails("LINK_NOT_FOUND");
+    assert_eq!(bus.inbox("RedForest"), [0; 0]);
+}
+
+#[test]
+fn hold_heals_no_block_and_no_unknown_name() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--block"]).success();
+    let tip = bus.tip();
+    bus.relay("BlueLake", HOLD).fails("CONTACT_BLOCKED");
+    let unknown = ["send", "--to", "GreenHill,Nobody", "--subject", "Hi", "--body", "text", "--hold"];
+    bus.relay("BlueLake", unknown).fails("RECIPIENT_NOT_FOUND");
+    assert_eq!(bus.tip(), tip, "nobody was asked");
+}

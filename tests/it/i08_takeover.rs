@@ -1,0 +1,118 @@
+//! I8: the claim of a dead holder does not stand in the way for ever, and nobody is robbed while alive.
+
+use crate::bus::{Bus, minutes};
+use crate::terminal::{column, text};
+
+const FORCE: [&str; 5] = ["release", "src/**", "--force", "--why", "the holder crashed"];
+
+fn held_by_blue() -> (Bus, String) {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    let id = bus.relay("BlueLake", ["reserve", "src/**"]).success().result()["granted"][0]["id"].to_string();
+    (bus, id)
+}
+
+#[test]
+fn a_living_holder_is_asked_and_not_robbed() {
+    let (bus, id) = held_by_blue();
+    let before = bus.events(0);
+    bus.advance(minutes(10));
+    let error = bus.relay("RedForest", FORCE).fails("HOLDER_ALIVE").error();
+    assert_eq!((text(&error["details"]["holder"]), error["details"]["id"].to_string()), ("BlueLake".into(), id));
+    bus.advance(1);
+    bus.relay("BlueLake", ["status"]).success();
+    bus.relay("RedForest", FORCE).fails("HOLDER_ALIVE");
+    assert_eq!(bus.events(0), before);
+}
+
+#[test]
+fn a_silent_holders_claim_is_taken_with_its_id_and_the_next_generation() {
+    let (bus, id) = held_by_blue();
+    bus.advance(minutes(10) + 1);
+    let signals = bus.relay("RedForest", ["reserve", "src/a.rs"]).success();
+    assert!(signals.signals().contains(&"HOLDER_SILENT".to_owned()));
+    assert_eq!(signals.result()["conflicts"][0]["silent"], true);
+    let debt = bus.relay("", ["look", "debt"]).success().result();
+    assert!(column(&debt["debt"], "kind").contains(&"silent_claim".into()), "{debt}");
+    let taken = bus.relay("RedForest", FORCE).success().result()["taken"][0].clone();
+    assert_eq!(
+        (taken["id"].to_string(), text(&taken["holder"]), taken["generation"].as_u64()),
+        (id.clone(), "RedForest".into(), Some(1))
+    );
+    let event = bus.events(0).pop().unwrap();
+    assert_eq!(
+        (text(&event["kind"]), text(&event["data"]["why"])),
+        ("reservation_taken".into(), "the holder crashed".into())
+    );
+
+    // The old holder comes back and learns who has it.
+    for args in [
+        ["release", "src/**"].as_slice(),
+        &["release", "--id", &id],
+        &["release", "src/**", "--renew", "1h"],
+        &["release", "--id", &id, "--renew", "1h"],
+    ] {
+        let error = bus.relay("BlueLake", args).fails("RESERVATION_NOT_HELD").error();
+        assert_eq!(error["details"]["taker"], "RedForest", "{args:?}");
+        assert!(text(&error["message"]).contains("RedForest"), "{error}");
+    }
+    // And the taker may lose it the same way.
+    bus.advance(minutes(11));
+    let again = bus.relay("GreenHill", ["release", "--id", &id, "--force", "--why", "gone too"]).success().result();
+    assert_eq!(again["taken"][0]["generation"], 2);
+    let error = bus.relay("BlueLake", ["release", "--id", &id]).fails("RESERVATION_NOT_HELD").error();
+    assert_eq!(error["details"]["taker"], "RedForest", "who took it from BlueLake");
+    let error = bus.relay("RedForest", ["release", "--id", &id]).fails("RESERVATION_NOT_HELD").error();
+    assert_eq!(error["details"]["taker"], "GreenHill");
+}
+
+#[test]
+fn a_running_process_of_the_holder_keeps_its_claim() {
+    let (bus, _) = held_by_blue();
+    let waiter = bus.waiting("BlueLake", &["poll", "--wait", "60s"]);
+    bus.advance(minutes(30));
+    bus.relay("RedForest", FORCE).fails("HOLDER_ALIVE");
+    waiter.kill();
+    bus.relay("RedForest", FORCE).success();
+}
+
+#[test]
+fn a_takeover_changes_a_contest_and_is_told_again() {
+    let (bus, _) = held_by_blue();
+    let conflicts = bus.relay("GreenHill", ["reserve", "src/a.rs"]).success().result()["conflicts"].clone();
+    assert_eq!(column(&conflicts, "holder"), ["BlueLake"]);
+    let news = || column(&bus.relay("GreenHill", ["poll"]).success().result()["contested"], "holder");
+    assert_eq!(news(), [""; 0], "the newcomer was told when it came");
+    bus.advance(minutes(11));
+    bus.relay("RedForest", FORCE).success();
+    assert_eq!(news(), ["RedForest"]);
+}
+
+#[test]
+fn the_human_always_may() {
+    let (bus, id) = held_by_blue();
+    bus.relay("", ["token", "human"]).success();
+    let answer = bus.relay("human", FORCE).success().result();
+    assert_eq!(
+        answer["released"][0]["id"].to_string(),
+        id,
+        "the human works on no files: what the human takes is free"
+    );
+    assert_eq!(bus.relay("", ["reservations"]).success().result()["total"], 0);
+}
+
+#[test]
+fn force_needs_a_reason_and_somebody_elses_live_claim() {
+    let (bus, id) = held_by_blue();
+    bus.advance(minutes(11));
+    let before = bus.events(0);
+    let check = |agent: &str, args: &[&str], code: &str| drop(bus.relay(agent, args).fails(code));
+    check("RedForest", &["release", "src/**", "--force"], "INPUT_INVALID");
+    check("RedForest", &["release", "src/**", "--why", "because"], "INPUT_INVALID");
+    check("RedForest", &["release", "--all", "--force", "--why", "because"], "INPUT_INVALID");
+    check("RedForest", &["release", "docs", "--force", "--why", "because"], "RESERVATION_NOT_HELD");
+    check("RedForest", &["release", "--id", "999", "--force", "--why", "because"], "RESERVATION_NOT_HELD");
+    check("BlueLake", &["release", "--id", &id, "--force", "--why", "because"], "INPUT_INVALID");
+    bus.advance(minutes(60));
+    check("RedForest", &FORCE, "RESERVATION_NOT_HELD");
+    assert_eq!(bus.events(0), before);
+}

@@ -1,0 +1,210 @@
+//! I9: a copy goes from stored to surfaced to read, and looking at it consumes nothing.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::bus::Bus;
+use crate::terminal::{column, ids};
+
+/// RedForest with this many messages from BlueLake. Returns their numbers.
+fn mailed(count: usize) -> (Bus, Vec<u64>) {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    bus.relay("RedForest", ["policy", "open"]).success();
+    let sent =
+        (0..count).map(|n| bus.send("BlueLake", "RedForest", &format!("bd-{n}"), &format!("Part {n}"))).collect();
+    (bus, sent)
+}
+
+fn page(bus: &Bus, flags: &[&str]) -> (Vec<u64>, u64) {
+    let result = bus.relay("RedForest", [&["poll"], flags].concat()).success().result();
+    (ids(&result["messages"]), result["cursor"].as_u64().unwrap())
+}
+
+#[test]
+fn unread_mail_comes_oldest_first_page_by_page() {
+    let (bus, sent) = mailed(5);
+    assert_eq!(page(&bus, &[]), (sent.clone(), sent[4]));
+    let mut cursor = 0;
+    for expected in [&sent[0..2], &sent[2..4], &sent[4..5]] {
+        let (found, next) = page(&bus, &["--limit", "2", "--after", &cursor.to_string()]);
+        assert_eq!((found.as_slice(), next), (expected, *expected.last().unwrap()));
+        cursor = next;
+    }
+    let after = cursor.to_string();
+    assert_eq!(page(&bus, &["--after", &after]), (vec![], cursor), "an empty page returns the given cursor");
+    assert_eq!(page(&bus, &["--after", "100000"]), (vec![], 100_000));
+    for limit in ["0", "101", "-1", "many"] {
+        bus.relay("RedForest", ["poll", &format!("--limit={limit}")]).fails("INPUT_INVALID");
+    }
+}
+
+#[test]
+fn peeking_consumes_nothing_and_read_mail_comes_back_only_with_all() {
+    let (bus, sent) = mailed(2);
+    for _ in 0..3 {
+        assert_eq!(page(&bus, &[]).0, sent);
+    }
+    bus.relay("RedForest", ["read", &sent[0].to_string()]).success();
+    assert_eq!(page(&bus, &[]).0, sent[1..]);
+    assert_eq!(page(&bus, &["--all"]).0, sent);
+    let marked = bus.relay("RedForest", ["poll", "--read"]).success().result();
+    assert!(marked["messages"][0]["read_at"].is_string());
+    assert_eq!(page(&bus, &[]).0, [0; 0]);
+    assert_eq!(bus.relay("RedForest", ["start"]).success().result()["inbox"]["unread"], 0);
+}
+
+#[test]
+fn filters_choose_and_bodies_come_on_request_byte_for_byte() {
+    let (bus, sent) = mailed(1);
+    let body = "line one\n\tline two \u{1b}[31m\u{202e} ünïcode\r\n";
+    let urgent =
+        ["send", "--to", "RedForest", "--thread", "bd-9", "--subject", "Now", "--importance", "urgent", "--body", body];
+    let now = bus.relay("GreenHill", urgent).success().result()["message"]["id"].as_u64().unwrap();
+    assert_eq!(page(&bus, &["--urgent"]).0, [now]);
+    assert_eq!(page(&bus, &["--from", "greenhill"]).0, [now]);
+    assert_eq!(page(&bus, &["--from", "BlueLake"]).0, sent);
+    assert_eq!(page(&bus, &["--thread", "bd-0"]).0, sent);
+    assert_eq!(page(&bus, &["--thread", "bd-0", "--urgent"]).0, [0; 0]);
+    let bare = bus.relay("RedForest", ["poll"]).success().result();
+    assert!(bare["messages"].as_array().unwrap().iter().all(|message| message.get("body").is_none()));
+    let full = bus.relay("RedForest", ["poll", "--bodies", "--urgent"]).success().result();
+    assert_eq!(full["messages"][0]["body"], body);
+}
+
+#[test]
+fn mail_surfaces_once_as_one_event_for_the_batch() {
+    let (bus, sent) = mailed(3);
+    let tip = bus.tip();
+    page(&bus, &[]);
+    let events = bus.events(tip);
+    assert_eq!(column(&Value::from(events.clone()), "kind"), ["mail_surfaced"]);
+    assert_eq!(events[0]["data"]["messages"], serde_json::json!(sent));
+    page(&bus, &[]);
+    page(&bus, &["--all", "--bodies"]);
+    assert_eq!(bus.tip(), tip + 1, "a poll that surfaces nothing new writes nothing");
+}
+
+#[test]
+fn what_was_not_written_out_was_not_surfaced() {
+    let (bus, sent) = mailed(1);
+    let tip = bus.tip();
+    let mut command = bus.args("RedForest", ["poll", "--read"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = command.stdout(Stdio::from(writer)).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(ended.stderr).unwrap(), "", "a closed pipe is no reason to complain");
+    assert_eq!(bus.tip(), tip);
+    let shown = bus.relay("RedForest", ["poll", "--wait", "60s"]).success().result();
+    assert_eq!(ids(&shown["messages"]), sent, "it is still news");
+}
+
+#[test]
+fn the_answer_is_written_before_the_mail_counts_as_surfaced() {
+    let (bus, sent) = mailed(1);
+    // Whoever holds the gate keeps the poll from noting it, not from answering; the mail is shown again.
+    let gate = std::fs::File::options().read(true).write(true).open(bus.store().join("gate")).unwrap();
+    gate.lock().unwrap();
+    let mut child = bus.args("RedForest", ["poll"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut answer = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
+    assert!(child.wait().unwrap().success());
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(ids(&answer["result"]["messages"]), sent);
+    gate.unlock().unwrap();
+    drop(gate);
+    assert!(!bus.kinds(0).contains(&"mail_surfaced".to_owned()));
+    assert_eq!(ids(&bus.relay("RedForest", ["poll", "--wait", "60s"]).success().result()["messages"]), sent);
+}
+
+#[test]
+fn a_wait_returns_at_once_for_mail_that_never_surfaced_or_lies_after_the_cursor() {
+    let (bus, sent) = mailed(2);
+    let wait = |flags: &[&str]| {
+        let run = bus.relay("RedForest", [&["poll", "--wait", "60s"], flags].concat());
+        ids(&run.success().result()["messages"])
+    };
+    assert_eq!(wait(&["--thread", "bd-0"]), sent[..1]);
+    assert_eq!(wait(&[]), sent, "the second never surfaced");
+    assert_eq!(wait(&["--after", &sent[0].to_string()]), sent[1..], "after the cursor, though it surfaced");
+}
+
+#[test]
+fn a_wait_goes_on_over_mail_that_was_shown_and_ends_with_the_next() {
+    let (bus, sent) = mailed(1);
+    page(&bus, &[]);
+    let waiter = bus.waiting("RedForest", &["poll", "--wait", "60s"]);
+    let next = bus.send("BlueLake", "RedForest", "bd-5", "Another part");
+    let result = waiter.finish().success().result();
+    assert_eq!((ids(&result["messages"]), result["cursor"].as_u64()), (vec![sent[0], next], Some(next)));
+}
+
+#[test]
+fn a_wait_for_one_sender_or_thread_sleeps_through_the_others() {
+    let (bus, _) = mailed(0);
+    for flags in [["--from", "BlueLake"], ["--thread", "bd-1"]] {
+        page(&bus, &["--read"]);
+        let mut waiter = bus.waiting("RedForest", &[&["poll", "--wait", "60s"], flags.as_slice()].concat());
+        bus.send("GreenHill", "RedForest", "bd-2", "Other");
+        assert!(!waiter.has_ended());
+        let wanted = bus.send("BlueLake", "RedForest", "bd-1", "Wanted");
+        assert_eq!(ids(&waiter.finish().success().result()["messages"]), [wanted]);
+    }
+}
+
+#[test]
+fn at_its_deadline_a_wait_answers_ok_with_an_empty_list() {
+    let (bus, sent) = mailed(1);
+    page(&bus, &[]);
+    let tip = bus.tip();
+    let result = bus.relay("RedForest", ["poll", "--wait", "1s"]).success().result();
+    assert_eq!((ids(&result["messages"]), result["unread"].as_u64()), (vec![], Some(1)));
+    let after = sent[0].to_string();
+    let result = bus.relay("RedForest", ["poll", "--wait", "1s", "--after", &after]).success().result();
+    assert_eq!((ids(&result["messages"]), result["cursor"].to_string()), (vec![], after));
+    assert_eq!(bus.tip(), tip);
+}
+
+#[test]
+fn a_full_page_of_old_mail_hides_no_news_from_a_waiter() {
+    let (bus, sent) = mailed(3);
+    page(&bus, &[]);
+    let news = bus.send("BlueLake", "RedForest", "bd-7", "News");
+    let found = bus.relay("RedForest", ["poll", "--wait", "60s", "--limit", "2"]).success().result();
+    assert!(ids(&found["messages"]).contains(&news), "{sent:?} {found}");
+}
+
+#[test]
+fn a_message_to_oneself_to_nobody_or_twice_to_one_is_refused() {
+    let (bus, _) = mailed(0);
+    let tip = bus.tip();
+    for flags in [
+        ["--to", "BlueLake"].as_slice(),
+        &["--to", "RedForest,redforest"],
+        &["--to", "RedForest", "--cc", "RedForest"],
+        &["--to", ""],
+        &[],
+    ] {
+        let args = [&["send", "--subject", "S", "--body", "b"], flags].concat();
+        let run = bus.relay("BlueLake", args);
+        assert!([2, 3].contains(&run.status), "{flags:?}");
+    }
+    assert_eq!(bus.tip(), tip);
+}
+
+#[test]
+fn an_inbox_has_an_end_and_its_sender_hears_of_it() {
+    let (bus, sent) = mailed(2);
+    std::fs::write(bus.home().join("config.toml"), "[limits]\nunread = 2\n").unwrap();
+    let send = ["send", "--to", "GreenHill,RedForest", "--thread", "bd-1", "--subject", "More", "--body", "text"];
+    bus.relay("GreenHill", ["policy", "open"]).success();
+    let error = bus.relay("BlueLake", send).fails("INBOX_FULL").error();
+    assert_eq!(error["details"]["name"], "RedForest");
+    assert_eq!((bus.inbox("GreenHill"), bus.inbox("RedForest")), (vec![], sent), "all recipients or none");
+    let group = ["send", "--to", "@all", "--subject", "More", "--body", "text"];
+    let result = bus.relay("BlueLake", group).success().result();
+    assert_eq!(result["left_out"], serde_json::json!([{"name": "RedForest", "reason": "inbox full"}]));
+    bus.relay("RedForest", ["poll", "--read"]).success();
+    bus.relay("BlueLake", send).success();
+}
