@@ -166,6 +166,7 @@ impl Model {
         self.threads.entry(id.to_ascii_lowercase()).or_insert_with(|| Thread {
             id: id.to_owned(),
             members: std::collections::BTreeSet::new(),
+            first: None,
             messages: 0,
             done: false,
         })

@@ -34,7 +34,8 @@ pub(super) fn check(connection: &Connection, sql: &str) {
 #[test]
 fn every_question_is_answered_from_an_index() -> Result<()> {
     let root = tempfile::tempdir().unwrap();
-    let store = Home::new(root.path().join("home"), Limits::default(), 0).open_or_create(&ProjectKey::resolved("/p"))?;
+    let store =
+        Home::new(root.path().join("home"), Limits::default(), 0).open_or_create(&ProjectKey::resolved("/p"))?;
     let facts = store.read()?;
     let (name, other) = (AgentName::parse("BlueLake")?, Party::Human);
     let me = Party::Agent(name.clone());
