@@ -174,7 +174,11 @@ fn waiting_is_no_busy_loop() {
     let bus = held_by_blue();
     let mut waiters = ["RedForest", "GreenHill"]
         .map(|agent| bus.waiting(agent, &["reserve", "src/a.rs", "--if-free", "--wait", "3s"]));
-    let writes = [0, 1].map(|index| waiters[index].writes_until_end());
+    // Both are watched at once: whoever looks at the second after the first has ended finds it gone.
+    let writes: Vec<_> = std::thread::scope(|scope| {
+        let watched = waiters.each_mut().map(|waiter| scope.spawn(|| waiter.writes_until_end()));
+        watched.map(|watch| watch.join().unwrap()).into()
+    });
     for waiter in waiters {
         waiter.finish().fails("WAIT_TIMEOUT");
     }

@@ -17,6 +17,7 @@ use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::Result;
+use crate::wire::v1::Signal;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,16 +56,18 @@ pub(super) struct Outgoing {
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(input, ctx.limits)?;
-    let told = recover::healing(ctx, &Request::Send(input.clone()), !input.no_recover, |ctx| attempt(ctx, input))?;
+    let request = Request::Send(input.clone());
+    let told = recover::healing(ctx, &request, !input.no_recover, |ctx, recovered| attempt(ctx, input, recovered))?;
     Ok(Done::new("send", told, Any::Send))
 }
 
-fn attempt(ctx: &Ctx<'_>, input: &Input) -> Result<Told<Outcome>> {
+fn attempt(ctx: &Ctx<'_>, input: &Input, recovered: Option<Signal>) -> Result<Told<Outcome>> {
     let destination = destination(ctx, input)?;
     check_once(input)?;
     match destination {
-        Some(project) => send_across(ctx, input, &project),
+        Some(project) => send_across(ctx, input, &project, recovered),
         None => write(ctx, "send", input, |writing| {
+            writing.signals.extend(recovered);
             let wanted = wanted(writing, input)?;
             not_oneself(writing, &wanted)?;
             let draft = draft(input, wanted);
@@ -233,7 +236,7 @@ fn answered(writing: &Writing<'_>, reply_to: Option<Number>) -> Result<Vec<(Addr
 }
 
 /// The recipient's project decides and commits first; then the sender's project keeps its copy.
-fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told<Outcome>> {
+fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Option<Signal>) -> Result<Told<Outcome>> {
     if named(input).any(|(address, _)| recipients::is_group(address)) {
         return Err(
             Code::InputInvalid.refuse("@thread and @all stay inside the project; name the agents of the other one")
@@ -244,7 +247,7 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Tol
     };
     let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| post_as_guest(ctx, guest, &name, &outgoing));
     match posted {
-        Ok(posted) => keep_copy(ctx, Who::Registered, &name, project, &outgoing, &posted),
+        Ok(posted) => keep_copy(ctx, Who::Registered, (&name, project), &outgoing, &posted, recovered),
         Err(refusal) => {
             if refusal.code != Code::StoreIo {
                 crossing::drop_noted(ctx, &ctx.key.text)?;
@@ -331,12 +334,13 @@ fn twin_in(home: &Ctx<'_>, there: &Writing<'_>, id: Number) -> Result<Option<Num
 pub(super) fn keep_copy(
     ctx: &Ctx<'_>,
     who: Who,
-    name: &AgentName,
-    project: &ProjectKey,
+    (name, project): (&AgentName, &ProjectKey),
     outgoing: &Outgoing,
     posted: &Posted,
+    recovered: Option<Signal>,
 ) -> Result<Told<Outcome>> {
     write_as(&ctx.step_with_own_key(), "send", who, &outgoing.input, |writing| {
+        writing.signals.extend(recovered);
         let recipients: Vec<Recipient> = posted
             .recipients
             .iter()
