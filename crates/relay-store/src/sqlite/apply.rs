@@ -382,18 +382,19 @@ impl Table<'_> {
         )
     }
 
-    /// The acceptance delivers what was held for the one who was asked.
+    /// The acceptance delivers what one side held for the other.
     fn release_held(&self, link: Number, message: Number) -> Result<()> {
         self.run(
             "UPDATE deliveries SET delivered_by = ?3, delivered_at = ?4,
              ack_due = ?4 + (SELECT ack_within FROM messages WHERE number = ?1)
-             WHERE message = ?1 AND recipient = (SELECT asked FROM links WHERE id = ?2) AND delivered_by IS NULL",
+             WHERE message = ?1 AND delivered_by IS NULL
+             AND recipient = (SELECT CASE deliveries.sender WHEN asker THEN asked ELSE asker END FROM links WHERE id = ?2)",
             params![message, link, self.number, self.at],
         )?;
         self.run(
             "INSERT OR IGNORE INTO members (thread, party) SELECT m.thread, d.recipient FROM messages m JOIN deliveries d ON d.message = m.number
-             WHERE m.number = ?1 AND d.recipient = (SELECT asked FROM links WHERE id = ?2) AND d.line <> 'bcc'",
-            params![message, link],
+             WHERE m.number = ?1 AND d.delivered_by = ?2 AND d.line <> 'bcc'",
+            params![message, self.number],
         )
     }
 }
