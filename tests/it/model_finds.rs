@@ -77,3 +77,36 @@ fn held_mail_arrives_when_the_one_who_was_asked_asks_back_later() {
     let thread = bus.relay("RedForest", ["thread", "bd-1"]).success().result();
     assert_eq!(thread["participants"], serde_json::json!(["BlueLake", "RedForest"]));
 }
+
+#[test]
+fn whoever_claims_again_was_told_by_the_answer() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    bus.relay("RedForest", ["reserve", "src/a.rs"]).success();
+    let again = bus.relay("BlueLake", ["reserve", "src/**"]).success().result();
+    assert_eq!(text(&again["conflicts"][0]["holder"]), "RedForest");
+    let tip = bus.tip();
+    let page = bus.relay("BlueLake", ["poll"]).success().result();
+    assert_eq!((page["contested"].as_array().unwrap().len(), bus.tip()), (0, tip), "each pair is told once per side");
+}
+
+#[test]
+fn lifting_a_suspension_revives_nobody_who_retired() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("BlueLake", ["retire"]).success();
+    let lifted = bus.relay("RedForest", ["suspend", "BlueLake", "--lift"]).success().result();
+    assert_eq!(text(&lifted["state"]), "retired");
+    bus.relay("BlueLake", ["poll"]).fails("AGENT_RETIRED");
+    bus.relay("BlueLake", ["start"]).success();
+    let lifted = bus.relay("RedForest", ["suspend", "BlueLake", "--lift"]).success().result();
+    assert_eq!(text(&lifted["state"]), "active");
+}
+
+#[test]
+fn a_part_that_is_held_already_is_kept_and_not_claimed_twice() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    let part = bus.relay("BlueLake", ["reserve", "src/a.rs"]).success().result()["granted"][0]["id"].clone();
+    let kept = bus.relay("BlueLake", ["release", "src/**", "--keep", "src/a.rs"]).success().result()["kept"].clone();
+    assert_eq!((kept.as_array().unwrap().len(), &kept[0]["id"]), (1, &part));
+}

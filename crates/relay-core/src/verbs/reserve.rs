@@ -233,7 +233,8 @@ fn grant(
         renewed,
     };
     if let Some(held) = held {
-        let renewal = Renewal { id: held.id, ttl_ms: ttl.as_millis(), expires_at, exclusive, reason: reason.clone() };
+        let (id, ttl_ms) = (held.id, ttl.as_millis());
+        let renewal = Renewal { id, ttl_ms, expires_at, exclusive, reason: reason.clone(), conflicts };
         writing
             .append(Happened::ReservationRenewed { agent: agent.name.clone(), claims: vec![renewal] }, Vec::new())?;
         return Ok(shape(held.id, true, &reason));
