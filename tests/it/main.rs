@@ -47,6 +47,7 @@ mod i12_recovery;
 mod interrupted;
 mod manners;
 mod model;
+mod model_finds;
 mod names;
 mod private_modes;
 mod privilege;

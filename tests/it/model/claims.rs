@@ -108,12 +108,13 @@ impl Model {
                     generation: 0,
                     released: false,
                 });
-                for theirs in clashes {
-                    self.told.insert((me, id, theirs.id), mark(exclusive, theirs));
-                }
                 id
             }
         };
+        // The answer tells the claimant; a poll need not do so again.
+        for theirs in clashes {
+            self.told.insert((me, id, theirs.id), mark(exclusive, theirs));
+        }
         json!({"id": id, "pattern": pattern, "exclusive": exclusive, "expires_at": at(now + ttl), "renewed": held.is_some()})
     }
 

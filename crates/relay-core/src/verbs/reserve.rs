@@ -222,7 +222,7 @@ fn grant(
     let expires_at = now.plus(ttl);
     let exclusive = !input.shared;
     let pattern = claim.pattern.as_str().to_owned();
-    let held = writing.tx.claim_on(&agent.name, &pattern)?.filter(|held| held.is_live(now));
+    let held = writing.tx.claims_on(&agent.name, &pattern)?.pop().filter(|held| held.is_live(now));
     let reason = input.reason.clone().or_else(|| held.as_ref().and_then(|held| held.reason.clone()));
     let shape = |id, renewed, reason: &Option<ThreadId>| GrantedShape {
         id,
@@ -233,7 +233,8 @@ fn grant(
         renewed,
     };
     if let Some(held) = held {
-        let renewal = Renewal { id: held.id, ttl_ms: ttl.as_millis(), expires_at, exclusive, reason: reason.clone() };
+        let (id, ttl_ms) = (held.id, ttl.as_millis());
+        let renewal = Renewal { id, ttl_ms, expires_at, exclusive, reason: reason.clone(), conflicts };
         writing
             .append(Happened::ReservationRenewed { agent: agent.name.clone(), claims: vec![renewal] }, Vec::new())?;
         return Ok(shape(held.id, true, &reason));

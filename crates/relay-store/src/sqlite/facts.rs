@@ -228,8 +228,10 @@ impl Facts for View<'_> {
         self.claims_where("r.holder = ?1", [holder.as_str()])
     }
 
-    fn claim_on(&self, holder: &AgentName, pattern: &str) -> Result<Option<Reservation>> {
-        Ok(self.claims_where("r.holder = ?1 AND r.pattern = ?2", params![holder.as_str(), pattern])?.pop())
+    fn claims_on(&self, holder: &AgentName, pattern: &str) -> Result<Vec<Reservation>> {
+        let mut claims = self.claims_where("r.holder = ?1 AND r.pattern = ?2", params![holder.as_str(), pattern])?;
+        claims.sort_by_key(|claim| claim.expires_at);
+        Ok(claims)
     }
 
     fn count_claims(&self, holder: &AgentName, now: Timestamp) -> Result<usize> {
