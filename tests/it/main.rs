@@ -40,5 +40,6 @@ mod interrupted;
 mod manners;
 mod names;
 mod reading;
+mod search;
 mod smoke;
 mod terminal;
