@@ -1,0 +1,228 @@
+//! Sixty-four processes on one project: nobody is told that it is busy, nothing is lost, nothing happens twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Barrier;
+
+use serde_json::Value;
+
+use crate::bus::{Bus, Run};
+
+const PROCESSES: usize = 64;
+const LOOPS: usize = 4;
+
+/// Runs as many stories at once as there are, all from the same moment, and returns what each came to.
+fn at_once<T: Send>(count: usize, story: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let (start, story) = (Barrier::new(count), &story);
+    std::thread::scope(|scope| {
+        let lane = |index| {
+            let start = &start;
+            scope.spawn(move || {
+                start.wait();
+                story(index)
+            })
+        };
+        let lanes: Vec<_> = (0..count).map(lane).collect();
+        lanes.into_iter().map(|lane| lane.join().unwrap()).collect()
+    })
+}
+
+fn name(index: usize) -> String {
+    format!("Agent{index:02}")
+}
+
+/// The whole history; fails where a number is missing.
+fn history(bus: &Bus) -> Vec<Value> {
+    let mut events: Vec<Value> = Vec::new();
+    loop {
+        let after = events.len().to_string();
+        let page = bus.relay("", ["look", "events", "--after", &after]).success().result();
+        let page = page["events"].as_array().unwrap();
+        if page.is_empty() {
+            break;
+        }
+        events.extend(page.iter().cloned());
+    }
+    for (index, event) in events.iter().enumerate() {
+        assert_eq!(event["number"], index as u64 + 1, "the numbers have a gap");
+    }
+    events
+}
+
+fn count(events: &[Value], kind: &str) -> usize {
+    events.iter().filter(|event| event["kind"] == kind).count()
+}
+
+/// One process after the other for this agent; returns the numbers of the messages it was told are sent, by recipient.
+fn busy_agent(bus: &Bus, index: usize) -> Vec<(String, u64)> {
+    let me = name(index);
+    let run = |args: &[&str]| bus.relay(&me, args).success().result();
+    let mut sent = Vec::new();
+    for turn in 0..LOOPS {
+        let to = name((index + turn + 1) % PROCESSES);
+        let body = format!("{me} {turn}");
+        let answer =
+            run(&["send", "--to", &to, "--thread", "bd-1", "--subject", "Work", "--body", &body, "--ack-required"]);
+        sent.push((to, answer["message"]["id"].as_u64().unwrap()));
+        let claim = format!("src/{}/**", index % 8);
+        run(&["reserve", &claim, "--reason", "bd-1"]);
+        for message in run(&["poll"])["messages"].as_array().unwrap() {
+            let acks = run(&["ack", &message["id"].to_string()]);
+            assert_eq!(acks["acks"][0]["id"], message["id"]);
+        }
+        run(&["look", "reservations"]);
+        run(&["release", &claim]);
+        run(&["prepare", "--thread", "bd-1", "--limit", "3"]);
+    }
+    sent
+}
+
+#[test]
+fn sixty_four_processes_with_mixed_verbs_lose_nothing_and_are_never_told_busy() {
+    let bus = Bus::new();
+    at_once(PROCESSES, |index| bus.relay(&name(index), ["start"]).success());
+    let sent: Vec<(String, u64)> = at_once(PROCESSES, |index| busy_agent(&bus, index)).concat();
+    let events = history(&bus);
+    assert_eq!(count(&events, "project_opened"), 1);
+    assert_eq!(count(&events, "agent_registered"), PROCESSES);
+    assert_eq!(count(&events, "reservation_granted"), PROCESSES * LOOPS);
+    assert_eq!(count(&events, "reservation_released"), PROCESSES * LOOPS);
+    let recorded: Vec<u64> = events
+        .iter()
+        .filter(|event| event["kind"] == "message_sent")
+        .map(|event| event["number"].as_u64().unwrap())
+        .collect();
+    let told: BTreeSet<u64> = sent.iter().map(|(_, id)| *id).collect();
+    assert_eq!(told.len(), PROCESSES * LOOPS, "two sends were given one number");
+    assert_eq!(recorded, told.into_iter().collect::<Vec<_>>(), "acknowledged and recorded sends differ");
+    let mut expected: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    sent.into_iter().for_each(|(to, id)| assert!(expected.entry(to).or_default().insert(id)));
+    for (agent, ids) in expected {
+        let got = bus.relay(&agent, ["poll", "--all"]).success().result();
+        let got: Vec<u64> =
+            got["messages"].as_array().unwrap().iter().map(|message| message["id"].as_u64().unwrap()).collect();
+        assert_eq!(got, ids.into_iter().collect::<Vec<_>>(), "the inbox of {agent}");
+    }
+}
+
+#[test]
+fn of_two_racing_claims_exactly_one_sees_the_other_and_the_other_learns_of_it() {
+    const LANES: usize = 4;
+    const ROUNDS: usize = 25;
+    let agents: Vec<String> = (0..2 * LANES).map(name).collect();
+    let bus = Bus::with(&agents.iter().map(String::as_str).collect::<Vec<_>>());
+    let round = |lane: usize, round: usize| {
+        let pair = [&agents[2 * lane], &agents[2 * lane + 1]];
+        let folder = format!("lane{lane}/round{round}");
+        let patterns = [format!("{folder}/**"), format!("{folder}/*.rs")];
+        let claims = at_once(2, |side| bus.relay(pair[side], ["reserve", &patterns[side]]).success().result());
+        let saw: Vec<usize> = (0..2).filter(|side| claims[*side]["conflicts"] != Value::Array(Vec::new())).collect();
+        assert_eq!(saw.len(), 1, "{folder}: {claims:?}");
+        let (newcomer, holder) = (saw[0], 1 - saw[0]);
+        assert_eq!(claims[newcomer]["conflicts"][0]["id"], claims[holder]["granted"][0]["id"]);
+        let told =
+            |side: usize| bus.relay(pair[side], ["poll"]).success().result()["contested"].as_array().unwrap().clone();
+        let contested = told(holder);
+        assert_eq!(contested.len(), 1, "{folder}: {contested:?}");
+        assert_eq!(contested[0]["id"], claims[newcomer]["granted"][0]["id"]);
+        assert_eq!(told(newcomer), Vec::<Value>::new(), "{folder}: the newcomer knows already");
+        for side in 0..2 {
+            bus.relay(pair[side], ["release", "--all"]).success();
+            // The end of the contest is news as well; it must not stand in the way of the next round.
+            told(side);
+        }
+    };
+    at_once(LANES, |lane| (0..ROUNDS).for_each(|turn| round(lane, turn)));
+    history(&bus);
+}
+
+#[test]
+fn of_racing_claims_that_insist_on_being_free_exactly_one_is_granted() {
+    let bus = Bus::with(&(0..8).map(name).collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>());
+    for round in 0..8 {
+        let path = format!("src/{round}.rs");
+        let runs = at_once(8, |index| bus.relay(&name(index), ["reserve", &path, "--if-free"]));
+        let granted = runs.iter().filter(|run| run.status == 0).count();
+        assert_eq!(granted, 1, "{path}");
+        runs.into_iter().filter(|run| run.status != 0).for_each(|run| drop(run.fails("FILE_RESERVATION_CONFLICT")));
+    }
+}
+
+#[test]
+fn writers_pass_the_gate_in_the_order_in_which_they_came() {
+    let agents: Vec<String> = (0..16).map(name).collect();
+    let bus = Bus::with(&agents.iter().map(String::as_str).collect::<Vec<_>>());
+    let spawn = |agent: &str, failpoint: &str| {
+        let mut command = bus.args(agent, ["reserve", "src"]);
+        command.env("FAILPOINTS", failpoint).stdout(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let last = bus.store().join("line/last");
+    let in_line = || std::fs::read_to_string(&last).unwrap().trim().parse::<u64>().unwrap();
+    let begin = |agent: &str, failpoint: &str| {
+        let before = in_line();
+        let child = spawn(agent, failpoint);
+        while in_line() == before {
+            std::thread::yield_now();
+        }
+        child
+    };
+    let mut holder = begin(&agents[0], "store-before-commit=pause");
+    let waiters: Vec<_> = agents[1..].iter().map(|agent| begin(agent, "")).collect();
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    waiters.into_iter().for_each(|mut waiter| assert!(waiter.wait().unwrap().success()));
+    let events = history(&bus);
+    let granted = events.iter().filter(|event| event["kind"] == "reservation_granted");
+    let order: Vec<&str> = granted.map(|event| event["actor"].as_str().unwrap()).collect();
+    assert_eq!(order, agents[1..]);
+}
+
+/// Many starts at once on a project that nobody has opened yet, several times over.
+fn first_starts(args: impl Fn(usize) -> Vec<String> + Sync, check: impl Fn(&Bus, Vec<Run>)) {
+    for _ in 0..4 {
+        let bus = Bus::new();
+        let runs = at_once(16, |index| bus.relay("", args(index)));
+        check(&bus, runs);
+        assert_eq!(count(&history(&bus), "project_opened"), 1);
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn agents_of(runs: Vec<Run>) -> BTreeSet<String> {
+    runs.into_iter().map(|run| run.success().result()["agent"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn first_starts_without_a_name_become_as_many_agents() {
+    first_starts(|_| words(&["start"]), |_, runs| assert_eq!(agents_of(runs).len(), 16));
+}
+
+#[test]
+fn first_starts_for_one_name_become_one_agent() {
+    let check = |bus: &Bus, runs: Vec<Run>| {
+        assert_eq!(agents_of(runs), BTreeSet::from(["BlueLake".to_owned()]));
+        assert_eq!(count(&history(bus), "agent_registered"), 1);
+    };
+    first_starts(|_| words(&["start", "--agent", "BlueLake"]), check);
+}
+
+#[test]
+fn first_starts_of_one_session_become_one_agent() {
+    let check = |bus: &Bus, runs: Vec<Run>| {
+        assert_eq!(agents_of(runs).len(), 1);
+        assert_eq!(count(&history(bus), "agent_registered"), 1);
+    };
+    first_starts(|_| words(&["start", "--session", "s-1"]), check);
+}
+
+#[test]
+fn of_first_starts_of_several_sessions_one_has_the_name() {
+    let check = |_: &Bus, runs: Vec<Run>| {
+        let (won, lost): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| run.status == 0);
+        assert_eq!(won.len(), 1);
+        lost.into_iter().for_each(|run| drop(run.fails("AGENT_NAME_TAKEN")));
+    };
+    first_starts(|index| words(&["start", "--agent", "BlueLake", "--session", &format!("s-{index}")]), check);
+}
