@@ -140,7 +140,6 @@ fn show_again(driver: &impl Driver, call: &Call, model: &Model) {
 /// Runs sequences of steps until at least `wanted` requests were made, and returns how many were.
 fn run<D: Driver + 'static>(wanted: usize, longest: usize, counter: &'static AtomicUsize) -> usize {
     let seed = std::env::var("RELAY_MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_115);
-    let factor: usize = std::env::var("RELAY_MODEL_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     for round in 0.. {
         let config = Config {
             cases: 4,
@@ -158,7 +157,7 @@ fn run<D: Driver + 'static>(wanted: usize, longest: usize, counter: &'static Ato
         if let Err(fault) = outcome {
             panic!("seed {}: {fault}", seed + round);
         }
-        if counter.load(Ordering::Relaxed) >= wanted * factor {
+        if counter.load(Ordering::Relaxed) >= crate::bus::times(wanted) {
             break;
         }
     }
