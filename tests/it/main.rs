@@ -54,6 +54,7 @@ mod privilege;
 mod quiet;
 mod races;
 mod reading;
+mod search;
 mod smoke;
 mod terminal;
 mod trace;

@@ -5,10 +5,13 @@ use std::sync::Barrier;
 
 use serde_json::Value;
 
-use crate::bus::{Bus, Run};
+use crate::bus::{Bus, Run, times};
 
 const PROCESSES: usize = 64;
-const LOOPS: usize = 4;
+/// How often each process goes round; `scripts/long` wants more.
+fn loops() -> usize {
+    times(4)
+}
 
 /// Runs as many stories at once as there are, all from the same moment, and returns what each came to.
 fn at_once<T: Send>(count: usize, story: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -57,7 +60,7 @@ fn busy_agent(bus: &Bus, index: usize) -> Vec<(String, u64)> {
     let me = name(index);
     let run = |args: &[&str]| bus.relay(&me, args).success().result();
     let mut sent = Vec::new();
-    for turn in 0..LOOPS {
+    for turn in 0..loops() {
         let to = name((index + turn + 1) % PROCESSES);
         let body = format!("{me} {turn}");
         let answer =
@@ -84,15 +87,15 @@ fn sixty_four_processes_with_mixed_verbs_lose_nothing_and_are_never_told_busy() 
     let events = history(&bus);
     assert_eq!(count(&events, "project_opened"), 1);
     assert_eq!(count(&events, "agent_registered"), PROCESSES);
-    assert_eq!(count(&events, "reservation_granted"), PROCESSES * LOOPS);
-    assert_eq!(count(&events, "reservation_released"), PROCESSES * LOOPS);
+    assert_eq!(count(&events, "reservation_granted"), PROCESSES * loops());
+    assert_eq!(count(&events, "reservation_released"), PROCESSES * loops());
     let recorded: Vec<u64> = events
         .iter()
         .filter(|event| event["kind"] == "message_sent")
         .map(|event| event["number"].as_u64().unwrap())
         .collect();
     let told: BTreeSet<u64> = sent.iter().map(|(_, id)| *id).collect();
-    assert_eq!(told.len(), PROCESSES * LOOPS, "two sends were given one number");
+    assert_eq!(told.len(), PROCESSES * loops(), "two sends were given one number");
     assert_eq!(recorded, told.into_iter().collect::<Vec<_>>(), "acknowledged and recorded sends differ");
     let mut expected: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     sent.into_iter().for_each(|(to, id)| assert!(expected.entry(to).or_default().insert(id)));
@@ -107,7 +110,6 @@ fn sixty_four_processes_with_mixed_verbs_lose_nothing_and_are_never_told_busy() 
 #[test]
 fn of_two_racing_claims_exactly_one_sees_the_other_and_the_other_learns_of_it() {
     const LANES: usize = 4;
-    const ROUNDS: usize = 25;
     let agents: Vec<String> = (0..2 * LANES).map(name).collect();
     let bus = Bus::with(&agents.iter().map(String::as_str).collect::<Vec<_>>());
     let round = |lane: usize, round: usize| {
@@ -131,7 +133,7 @@ fn of_two_racing_claims_exactly_one_sees_the_other_and_the_other_learns_of_it() 
             told(side);
         }
     };
-    at_once(LANES, |lane| (0..ROUNDS).for_each(|turn| round(lane, turn)));
+    at_once(LANES, |lane| (0..times(25)).for_each(|turn| round(lane, turn)));
     history(&bus);
 }
 
