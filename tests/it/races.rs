@@ -127,8 +127,8 @@ fn of_two_racing_claims_exactly_one_sees_the_other_and_the_other_learns_of_it() 
         assert_eq!(contested.len(), 1, "{folder}: {contested:?}");
         assert_eq!(contested[0]["id"], claims[newcomer]["granted"][0]["id"]);
         assert_eq!(told(newcomer), Vec::<Value>::new(), "{folder}: the newcomer knows already");
-        for side in 0..2 {
-            bus.relay(pair[side], ["release", "--all"]).success();
+        for (side, agent) in pair.iter().enumerate() {
+            bus.relay(agent, ["release", "--all"]).success();
             // The end of the contest is news as well; it must not stand in the way of the next round.
             told(side);
         }

@@ -1,6 +1,8 @@
 //! The proof that reading does not grow with the history: every question of the contract is asked once, and the plan of
 //! each statement is looked at.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use relay_core::domain::event::Twin;
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
@@ -104,7 +106,7 @@ fn mail(facts: &dyn Facts, me: &Party, other: &Party, thread: &ThreadId, now: Ti
 fn claims(facts: &dyn Facts, name: &AgentName, thread: &ThreadId, now: Timestamp) -> Result<()> {
     facts.claims()?;
     facts.claims_of(name)?;
-    facts.claim_on(name, "src/**")?;
+    facts.claims_on(name, "src/**")?;
     facts.count_claims(name, now)?;
     facts.claims_to_renew(name, now)?;
     facts.claims_for(thread)?;
