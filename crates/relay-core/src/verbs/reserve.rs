@@ -393,37 +393,42 @@ fn behind(earlier: &Wait) -> Refusal {
 
 /// Waits until everything wanted is free, first come first served.
 fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Result<Told<Outcome>> {
-    let mut guard: Option<(Box<dyn Guard>, u64)> = None;
-    let mut last: Option<Refusal> = None;
-    let patterns: Vec<String> = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
-    let granted = wait::until(ctx, time, |now| {
-        // Whoever has no ticket yet stands behind everybody who has one.
-        let ticket = guard.as_ref().map_or(u64::MAX, |(_, ticket)| *ticket);
-        // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
-        let held = if guard.is_some() { held(ctx, input, wanted, ticket, now)? } else { None };
-        let attempt = match held {
-            Some(refusal) => Err(refusal),
-            None => {
-                write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
-            }
-        };
-        match attempt {
-            Ok(told) => Ok(Look::Ready(told)),
-            Err(refusal) if refusal.code == Code::FileReservationConflict => {
-                let again_at = announce(ctx, &refusal, &patterns, &mut guard)?;
-                last = Some(refusal);
-                Ok(Look::NotYet { again_at: Some(again_at) })
-            }
+    let attempt = |ticket| {
+        let claimed =
+            write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)));
+        match claimed {
+            Ok(told) => Ok(Ok(told)),
+            Err(refusal) if refusal.code == Code::FileReservationConflict => Ok(Err(refusal)),
             Err(refusal) => Err(refusal),
+        }
+    };
+    // Whoever has no ticket yet stands behind everybody who has one.
+    let mut last = match attempt(u64::MAX)? {
+        Ok(told) => return Ok(told),
+        Err(refusal) => refusal,
+    };
+    let mut place = Place::enter(ctx, &last, wanted)?;
+    let granted = wait::until(ctx, time, |now| {
+        // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
+        let looked = match held(ctx, input, wanted, place.wait.ticket, now)? {
+            Some(refusal) => Err(refusal),
+            None => attempt(place.wait.ticket)?,
+        };
+        match looked {
+            Ok(told) => Ok(Look::Ready(told)),
+            Err(refusal) => {
+                place.update(ctx, &refusal)?;
+                let again_at = Some(free_at(ctx, &refusal));
+                last = refusal;
+                Ok(Look::NotYet { again_at })
+            }
         }
     })?;
     granted.ok_or_else(|| {
-        let why = last.as_ref().map(|refusal| refusal.message.clone()).unwrap_or_default();
-        let holders = last.as_ref().and_then(|refusal| refusal.details.get("holders").cloned()).unwrap_or_default();
         Code::WaitTimeout
-            .refuse(format!("not free within {time}: {why}"))
-            .with("holders", holders)
-            .with("patterns", serde_json::json!(patterns))
+            .refuse(format!("not free within {time}: {}", last.message))
+            .with("holders", last.details.get("holders").cloned().unwrap_or_default())
+            .with("patterns", serde_json::json!(place.wait.patterns))
     })
 }
 
@@ -437,26 +442,40 @@ fn held(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], ticket: u64, now: Times
     Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
 }
 
-/// Keeps the announcement in step with who is waited for; says when time alone may free the paths.
-fn announce(
-    ctx: &Ctx<'_>,
-    refusal: &Refusal,
-    patterns: &[String],
-    guard: &mut Option<(Box<dyn Guard>, u64)>,
-) -> Result<Timestamp> {
-    let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
-    let holders: Vec<Party> = refusal
-        .details
-        .get("holders")
-        .and_then(|holders| serde_json::from_value(holders.clone()).ok())
-        .unwrap_or_default();
-    let wait = wait::announcement(ctx, "reserve", me.clone(), holders, patterns.to_vec());
-    match guard {
-        Some((guard, ticket)) => wait::change(ctx, &mut **guard, &Wait { ticket: *ticket, ..wait })?,
-        None => *guard = Some(wait::enter(ctx, &wait)?),
+/// A place among those who wait, and what was announced about it.
+struct Place {
+    guard: Box<dyn Guard>,
+    wait: Wait,
+}
+
+impl Place {
+    fn enter(ctx: &Ctx<'_>, refusal: &Refusal, wanted: &[Wanted]) -> Result<Self> {
+        let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
+        let patterns = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
+        let wait = wait::announcement(ctx, "reserve", me, holders(refusal), patterns);
+        let (guard, ticket) = wait::enter(ctx, &wait)?;
+        Ok(Place { guard, wait: Wait { ticket, ..wait } })
     }
-    let soon = ctx.clock.now().plus(Span::seconds(2));
-    let free_at = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
+
+    /// Keeps the announcement in step with who is waited for.
+    fn update(&mut self, ctx: &Ctx<'_>, refusal: &Refusal) -> Result<()> {
+        let for_whom = holders(refusal);
+        if for_whom == self.wait.for_whom {
+            return Ok(());
+        }
+        self.wait.for_whom = for_whom;
+        wait::change(ctx, &mut *self.guard, &self.wait)
+    }
+}
+
+fn holders(refusal: &Refusal) -> Vec<Party> {
+    let holders = refusal.details.get("holders").cloned().unwrap_or_default();
+    serde_json::from_value(holders).unwrap_or_default()
+}
+
+/// When time alone may free the paths.
+fn free_at(ctx: &Ctx<'_>, refusal: &Refusal) -> Timestamp {
+    let told = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
     // Behind another waiter only its process's end may free the way, and that wakes nobody.
-    Ok(free_at.unwrap_or(soon))
+    told.unwrap_or_else(|| ctx.clock.now().plus(Span::seconds(2)))
 }
