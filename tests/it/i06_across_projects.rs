@@ -97,7 +97,7 @@ fn mail_from_another_project_is_chosen_and_waited_for_by_its_full_name() {
     let pair = Pair::linked();
     pair.here(&SEND);
     let from = format!("BlueLake@{}", pair.bus.key());
-    assert_eq!(column(&pair.there(&["poll", "--from", &from])["messages"], "from"), [from.clone()]);
+    assert_eq!(column(&pair.there(&["poll", "--from", &from])["messages"], "from"), [from.as_str()]);
     assert_eq!(column(&pair.there(&["poll", "--from", "BlueLake@repo"])["messages"], "from"), [from]);
     assert_eq!(pair.here(&["look", "outbox"])["outbox"][0]["recipients"][0]["state"], "stored");
 }

@@ -158,8 +158,9 @@ fn a_waiter_is_alive_however_long_it_waits() {
 #[test]
 fn a_ring_that_closes_while_waiting_is_refused_too() {
     let bus = held_by_blue();
+    bus.relay("RedForest", ["policy", "contacts_only"]).success();
     let red = bus.waiting("RedForest", &IF_FREE);
-    let green = bus.waiting("GreenHill", &["poll", "--wait", "60s", "--from", "RedForest"]);
+    let green = bus.waiting("GreenHill", &["link", "--target", "RedForest", "--wait", "60s"]);
     // The way from BlueLake is free, and now it is GreenHill that RedForest waits for.
     bus.relay("GreenHill", ["reserve", "src/a.rs"]).success();
     bus.relay("BlueLake", ["release", "--all"]).success();
@@ -173,7 +174,11 @@ fn waiting_is_no_busy_loop() {
     let bus = held_by_blue();
     let mut waiters = ["RedForest", "GreenHill"]
         .map(|agent| bus.waiting(agent, &["reserve", "src/a.rs", "--if-free", "--wait", "3s"]));
-    let writes = [0, 1].map(|index| waiters[index].writes_until_end());
+    // Both are watched at once: whoever looks at the second after the first has ended finds it gone.
+    let writes: Vec<_> = std::thread::scope(|scope| {
+        let watched = waiters.each_mut().map(|waiter| scope.spawn(|| waiter.writes_until_end()));
+        watched.map(|watch| watch.join().unwrap()).into()
+    });
     for waiter in waiters {
         waiter.finish().fails("WAIT_TIMEOUT");
     }

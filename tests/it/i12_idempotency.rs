@@ -48,6 +48,14 @@ fn the_same_key_and_request_get_the_first_answer_for_ever() {
 }
 
 #[test]
+fn the_first_answer_of_a_send_that_healed_says_so_again() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let first = bus.relay("BlueLake", keyed(&SEND, "k1")).success();
+    assert_eq!(first.signals(), ["RECOVERED"]);
+    assert_eq!(bus.relay("BlueLake", keyed(&SEND, "k1")).success().json(), first.json());
+}
+
+#[test]
 fn start_and_prepare_may_be_repeated_by_key_too() {
     let bus = Bus::new();
     let first = bus.relay("", keyed(&["start"], "k1")).success().result();

@@ -9,12 +9,18 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod bad_messages;
+mod bad_names;
+mod bad_patterns;
+mod bad_store;
 mod blind;
 mod canary;
 mod config;
 mod crossing;
+mod crowd;
 mod demo;
 mod doors;
+mod fuse;
 mod golden;
 mod i01_project_identity;
 mod i02_agent_identity;
@@ -40,11 +46,15 @@ mod i12_idempotency;
 mod i12_recovery;
 mod interrupted;
 mod manners;
+mod model;
 mod names;
+mod private_modes;
+mod privilege;
 mod quiet;
 mod races;
 mod reading;
 mod smoke;
 mod terminal;
 mod trace;
+mod unchanged;
 mod wakeups;

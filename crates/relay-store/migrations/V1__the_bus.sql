@@ -17,7 +17,7 @@ CREATE TABLE texts (
     salt  BLOB NOT NULL,
     text  TEXT NOT NULL,
     PRIMARY KEY (event, field)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- Projections.
 CREATE TABLE project (
@@ -95,9 +95,8 @@ CREATE TABLE deliveries (
     PRIMARY KEY (message, recipient)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX inbox ON deliveries (recipient, delivered_by) WHERE delivered_by IS NOT NULL;
-CREATE INDEX inbox_unread ON deliveries (recipient, delivered_by) WHERE delivered_by IS NOT NULL AND read_at IS NULL;
-CREATE INDEX inbox_new ON deliveries (recipient, delivered_by)
-    WHERE delivered_by IS NOT NULL AND read_at IS NULL AND surfaced_at IS NULL;
+CREATE INDEX inbox_unread ON deliveries (recipient, delivered_by, message, surfaced_at)
+    WHERE delivered_by IS NOT NULL AND read_at IS NULL;
 CREATE INDEX acks_owed ON deliveries (recipient, message) WHERE ack_due IS NOT NULL AND acked_at IS NULL;
 CREATE INDEX acks_awaited ON deliveries (sender, message) WHERE ack_due IS NOT NULL AND acked_at IS NULL;
 CREATE INDEX held ON deliveries (sender, recipient, message) WHERE delivered_by IS NULL AND lapsed = 0;
@@ -125,12 +124,14 @@ CREATE INDEX claims_to_renew ON reservations (holder, renew_at) WHERE ended = 0;
 CREATE INDEX claims_by_expiry ON reservations (expires_at) WHERE ended = 0;
 CREATE INDEX claims_by_reason ON reservations (reason) WHERE ended = 0 AND reason IS NOT NULL;
 
--- Pairs of claims that share a path, in both directions, while neither has ended.
+-- Pairs of claims that share a path, in both directions, while neither has ended; the holder is that of the first.
 CREATE TABLE overlaps (
-    one   INTEGER NOT NULL REFERENCES reservations (id),
-    other INTEGER NOT NULL REFERENCES reservations (id),
+    one    INTEGER NOT NULL REFERENCES reservations (id),
+    other  INTEGER NOT NULL REFERENCES reservations (id),
+    holder TEXT NOT NULL COLLATE NOCASE REFERENCES agents (name),
     PRIMARY KEY (one, other)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX overlaps_of_holder ON overlaps (holder, one, other);
 
 CREATE TABLE takeovers (
     reservation INTEGER NOT NULL REFERENCES reservations (id),

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
+use rustix::io::Errno;
 
 /// File systems on which SQLite's locks and shared memory cannot be trusted, by their magic number.
-const UNSUPPORTED: [(u64, &str); 13] = [
+const UNSUPPORTED: [(u64, &str); 16] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
     (0xff53_4d42, "CIFS"),
@@ -17,9 +18,12 @@ const UNSUPPORTED: [(u64, &str); 13] = [
     (0x6573_5546, "FUSE"),
     (0x0102_1997, "9p"),
     (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
     (0x00c3_6400, "Ceph"),
     (0x0bd0_0bd0, "Lustre"),
     (0x4750_4653, "GPFS"),
+    (0x1983_0326, "BeeGFS"),
+    (0x2003_0528, "OrangeFS"),
     (0x7375_7245, "Coda"),
     (0x564c, "NCP"),
     (0x786f_4256, "VirtualBox shared folder"),
@@ -30,6 +34,7 @@ pub fn private_folder(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => check_folder(path, &metadata),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+            refuse_remote(path.ancestors().find(|folder| folder.exists()).unwrap_or(path))?;
             if let Some(parent) = path.parent() {
                 make_parents(parent)?;
             }
@@ -58,15 +63,33 @@ fn already_there(fault: io::Error) -> io::Result<()> {
 
 fn check_folder(path: &Path, metadata: &fs::Metadata) -> Result<()> {
     if !metadata.is_dir() {
-        return Err(Code::StoreForeign
-            .refuse(format!("{} is not a folder of relay's", path.display()))
-            .with("path", path.to_string_lossy()));
+        return Err(displaced(path, metadata));
     }
     check_owner(path, metadata)?;
     if metadata.mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(|fault| io_refusal(path, &fault))?;
     }
     Ok(())
+}
+
+/// What stands where relay keeps something else. It may be somebody's, so it is neither followed nor replaced.
+fn displaced(path: &Path, metadata: &fs::Metadata) -> Refusal {
+    let what = if metadata.is_symlink() {
+        "is a link, and relay follows none in its store"
+    } else if metadata.is_dir() {
+        "is a folder, where relay keeps a file"
+    } else if metadata.is_file() {
+        "is a file, where relay keeps a folder"
+    } else {
+        "is neither a file nor a folder"
+    };
+    Code::StoreForeign.refuse(format!("{} {what}", path.display())).with("path", path.to_string_lossy())
+}
+
+/// The refusal of what stands in the place of a file, when something does.
+pub(crate) fn not_a_file(path: &Path) -> Option<Refusal> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    (!metadata.is_file()).then(|| displaced(path, &metadata))
 }
 
 pub fn check_owner(path: &Path, metadata: &fs::Metadata) -> Result<()> {
@@ -107,26 +130,189 @@ pub fn must_be_local(folder: &Path) -> Result<()> {
     if fs::read_to_string(&marker).is_ok_and(|known| known == device) {
         return Ok(());
     }
+    refuse_remote(folder)?;
+    let written = private_file(&marker).and_then(|mut file| {
+        file.set_len(0)?;
+        io::Write::write_all(&mut file, device.as_bytes())
+    });
+    written.map_err(|fault| io_refusal(&marker, &fault))
+}
+
+fn refuse_remote(folder: &Path) -> Result<()> {
     let info = rustix::fs::statfs(folder).map_err(|fault| io_refusal(folder, &fault.into()))?;
     #[allow(clippy::unnecessary_cast, reason = "the width of f_type differs between platforms")]
     let magic = (info.f_type as u64) & 0xffff_ffff;
-    if let Some((_, name)) = UNSUPPORTED.iter().find(|(known, _)| *known == magic) {
-        return Err(Code::StoreUnsupported
+    match unsupported(magic) {
+        None => Ok(()),
+        Some(name) => Err(Code::StoreUnsupported
             .refuse(format!("{} lies on {name}, where locks between processes are not reliable", folder.display()))
             .with("path", folder.to_string_lossy())
-            .with("filesystem", *name));
+            .with("filesystem", name)),
     }
-    let mut file = private_file(&marker).map_err(|fault| io_refusal(&marker, &fault))?;
-    io::Write::write_all(&mut file, device.as_bytes()).map_err(|fault| io_refusal(&marker, &fault))
+}
+
+fn unsupported(magic: u64) -> Option<&'static str> {
+    UNSUPPORTED.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)
 }
 
 /// An operating-system error as a class, with the path that it concerns.
 pub fn io_refusal(path: &Path, fault: &io::Error) -> Refusal {
-    let code = match fault.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) => Code::StoreFull,
-        Some(rustix::io::Errno::ROFS | rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => Code::StoreReadonly,
-        Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => Code::StoreForeign,
+    let code = match fault.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSPC | Errno::DQUOT) => Code::StoreFull,
+        Some(Errno::ACCESS | Errno::PERM) => {
+            if let Err(foreign) = foreign(path) {
+                return foreign;
+            }
+            Code::StoreReadonly
+        }
+        Some(Errno::ROFS) => Code::StoreReadonly,
+        Some(Errno::LOOP | Errno::NOTDIR | Errno::ISDIR) => {
+            if let Ok(metadata) = fs::symlink_metadata(path) {
+                return displaced(path, &metadata);
+            }
+            Code::StoreForeign
+        }
         _ => Code::StoreIo,
     };
     code.refuse(format!("{}: {fault}", path.display())).with("path", path.to_string_lossy())
+}
+
+/// Whether the way to a path is barred because somebody else owns it, or the folder that hides it.
+fn foreign(path: &Path) -> Result<()> {
+    for part in path.ancestors() {
+        match fs::symlink_metadata(part) {
+            Ok(metadata) => return check_owner(part, &metadata),
+            Err(fault) if fault.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"))
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).map_or(0, |metadata| metadata.mode() & 0o777)
+    }
+
+    #[track_caller]
+    fn well<T>(result: std::result::Result<T, impl std::fmt::Display>) -> T {
+        result.unwrap_or_else(|fault| panic!("{fault}"))
+    }
+
+    /// The numbers stand in statfs(2) and in the kernel's `magic.h`.
+    #[test]
+    fn what_another_machine_or_program_serves_is_known_by_its_number() {
+        for (magic, name) in [
+            (0x6969, "NFS"),
+            (0x517b, "SMB"),
+            (0xff53_4d42, "CIFS"),
+            (0xfe53_4d42, "SMB2"),
+            (0x6573_5546, "FUSE"),
+            (0x0102_1997, "9p"),
+            (0x5346_414f, "AFS"),
+            (0x6b41_4653, "AFS"),
+            (0x00c3_6400, "Ceph"),
+            (0x0bd0_0bd0, "Lustre"),
+            (0x4750_4653, "GPFS"),
+            (0x1983_0326, "BeeGFS"),
+            (0x2003_0528, "OrangeFS"),
+            (0x7375_7245, "Coda"),
+            (0x564c, "NCP"),
+            (0x786f_4256, "VirtualBox shared folder"),
+        ] {
+            assert_eq!(unsupported(magic), Some(name), "{magic:#x}");
+        }
+    }
+
+    #[test]
+    fn local_file_systems_are_taken() {
+        let (ext4, xfs, btrfs, zfs, f2fs) = (0xef53, 0x5846_5342, 0x9123_683e, 0x2fc1_2fc1, 0xf2f5_2010);
+        let (tmpfs, overlay, bcachefs, apfs) = (0x0102_1994, 0x794c_7630, 0xca45_1a4e, 0x1a);
+        for magic in [ext4, xfs, btrfs, zfs, f2fs, tmpfs, overlay, bcachefs, apfs] {
+            assert_eq!(unsupported(magic), None, "{magic:#x}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_system_is_a_class_that_names_the_path() {
+        let folder = folder();
+        for (errno, code) in [
+            (Errno::NOSPC, Code::StoreFull),
+            (Errno::DQUOT, Code::StoreFull),
+            (Errno::ROFS, Code::StoreReadonly),
+            (Errno::ACCESS, Code::StoreReadonly),
+            (Errno::PERM, Code::StoreReadonly),
+            (Errno::LOOP, Code::StoreForeign),
+            (Errno::NOTDIR, Code::StoreForeign),
+            (Errno::ISDIR, Code::StoreForeign),
+            (Errno::IO, Code::StoreIo),
+        ] {
+            let refusal = io_refusal(folder.path(), &errno.into());
+            assert_eq!(refusal.code, code, "{errno}");
+            assert!(refusal.message.contains(&*folder.path().to_string_lossy()), "{refusal}");
+            assert_eq!(refusal.details["path"], *folder.path().to_string_lossy(), "{errno}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_made_private_with_all_its_parents() {
+        let folder = folder();
+        let path = folder.path().join("a/b/c");
+        well(private_folder(&path));
+        for made in [path.as_path(), &folder.path().join("a/b"), &folder.path().join("a")] {
+            assert_eq!(mode(made), 0o700, "{}", made.display());
+        }
+        well(fs::set_permissions(&path, fs::Permissions::from_mode(0o755)));
+        well(private_folder(&path));
+        assert_eq!(mode(&path), 0o700);
+    }
+
+    #[test]
+    fn a_file_is_made_private_and_keeps_what_is_in_it() {
+        let folder = folder();
+        let path = folder.path().join("file");
+        drop(well(private_file(&path)));
+        assert_eq!(mode(&path), 0o600);
+        well(fs::write(&path, "text"));
+        for loose in [0o666, 0o640, 0o700] {
+            well(fs::set_permissions(&path, fs::Permissions::from_mode(loose)));
+            drop(well(private_file(&path)));
+            assert_eq!(mode(&path), 0o600, "{loose:o}");
+        }
+        assert_eq!(well(fs::read_to_string(&path)), "text");
+    }
+
+    #[test]
+    fn nothing_is_opened_through_a_link() {
+        let folder = folder();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        well(fs::write(&file, "text"));
+        well(std::os::unix::fs::symlink(&file, &link));
+        let fault = private_file(&link).err().unwrap_or_else(|| panic!("the link was followed"));
+        let refusal = io_refusal(&link, &fault);
+        assert_eq!(refusal.code, Code::StoreForeign);
+        assert!(refusal.message.contains("is a link"), "{refusal}");
+        assert_eq!(private_folder(&link).map_err(|refusal| refusal.code), Err(Code::StoreForeign));
+        assert_eq!(private_folder(&file).map_err(|refusal| refusal.code), Err(Code::StoreForeign));
+    }
+
+    #[test]
+    fn the_device_is_asked_once_and_again_after_a_move() {
+        let folder = folder();
+        let marker = folder.path().join("device");
+        let device = well(fs::metadata(folder.path())).dev().to_string();
+        well(must_be_local(folder.path()));
+        assert_eq!(well(fs::read_to_string(&marker)), device);
+        // As it looks after a move from a disk with a longer number.
+        well(fs::write(&marker, format!("{device}99")));
+        well(must_be_local(folder.path()));
+        assert_eq!(well(fs::read_to_string(&marker)), device);
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,9 +26,7 @@ static ENTERED: AtomicU32 = AtomicU32::new(0);
 impl Files {
     pub fn open(store: &Path) -> Result<Self> {
         let folder = store.join("presence");
-        if !folder.is_dir() {
-            private_folder(&folder)?;
-        }
+        private_folder(&folder)?;
         Ok(Files { folder })
     }
 
@@ -52,12 +51,22 @@ impl Files {
 fn read_living(path: &Path) -> Option<Wait> {
     let mut file = File::open(path).ok()?;
     if file.try_lock_shared().is_ok() {
-        let _ = fs::remove_file(path);
+        clear_away(path, &file);
         return None;
     }
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
+}
+
+/// Removes an announcement of the dead. One that its process replaced while we looked is let go of too, but what has the
+/// name by now is another file, and speaks of the living.
+fn clear_away(path: &Path, dead: &File) {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let (there, here) = (fs::symlink_metadata(path).map(identity), dead.metadata().map(identity));
+    if there.is_ok_and(|there| here.is_ok_and(|here| there == here)) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 impl Presence for Files {
@@ -123,5 +132,89 @@ impl Guard for Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(agent: &str, ticket: u64) -> Wait {
+        let agent =
+            relay_core::domain::name::Party::try_from(agent.to_owned()).unwrap_or_else(|fault| panic!("{fault}"));
+        let (for_whom, patterns) = (Vec::new(), vec!["src/**".to_owned()]);
+        Wait { agent, verb: "reserve".to_owned(), pid: std::process::id(), ticket, for_whom, patterns }
+    }
+
+    /// A folder for announcements that goes with the value.
+    fn place() -> (tempfile::TempDir, Files) {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let files = Files::open(folder.path()).unwrap_or_else(|refusal| panic!("{refusal}"));
+        (folder, files)
+    }
+
+    fn enter(files: &Files, wait: &Wait) -> Box<dyn Guard> {
+        files.enter(wait).unwrap_or_else(|refusal| panic!("{refusal}"))
+    }
+
+    #[test]
+    fn an_announcement_lasts_as_long_as_its_guard() {
+        let (_folder, files) = place();
+        let (first, second) = (wait("BlueLake", 7), wait("RedForest", 3));
+        let held = (enter(&files, &first), enter(&files, &second));
+        assert_eq!(files.waits(), [second.clone(), first], "first come, first served");
+        drop(held.0);
+        assert_eq!(files.waits(), [second]);
+        drop(held.1);
+        assert_eq!(files.waits(), []);
+        assert_eq!(fs::read_dir(&files.folder).map(Iterator::count).ok(), Some(0));
+    }
+
+    #[test]
+    fn an_unlocked_announcement_speaks_of_the_dead_and_is_removed() {
+        let (_folder, files) = place();
+        let left_behind = files.folder.join("4711-0.live");
+        fs::write(&left_behind, serde_json::to_string(&wait("BlueLake", 1)).unwrap_or_default())
+            .unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(files.waits(), []);
+        assert!(!left_behind.exists());
+    }
+
+    #[test]
+    fn an_update_replaces_what_was_announced() {
+        let (_folder, files) = place();
+        let mut guard = enter(&files, &wait("BlueLake", 1));
+        guard.update(&wait("BlueLake", 9));
+        assert_eq!(files.waits(), [wait("BlueLake", 9)]);
+    }
+
+    #[test]
+    fn an_announcement_that_replaced_a_dead_one_stays() {
+        let (_folder, files) = place();
+        let path = files.folder.join("4711-0.live");
+        let dead = private_file(&path).unwrap_or_else(|fault| panic!("{fault}"));
+        // Between the look at the old file and its removal the process announces itself anew.
+        let _lock = announce(&path, &wait("BlueLake", 2)).unwrap_or_else(|fault| panic!("{fault}"));
+        clear_away(&path, &dead);
+        assert_eq!(files.waits(), [wait("BlueLake", 2)]);
+    }
+
+    #[test]
+    fn when_an_agent_was_seen_is_overwritten_in_place() {
+        let (_folder, files) = place();
+        let agent = AgentName::parse("BlueLake").unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(files.seen(&agent), None);
+        for millis in [1_794_700_800_000, 5, 1_794_700_800_001] {
+            files.touch(&agent, Timestamp::from_millis(millis));
+            assert_eq!(files.seen(&agent), Some(Timestamp::from_millis(millis)));
+        }
+    }
+
+    #[test]
+    fn a_process_lives_until_it_is_gone() {
+        let (_folder, files) = place();
+        assert!(files.process_lives(std::process::id()));
+        assert!(!files.process_lives(0));
+        assert!(!files.process_lives(u32::MAX));
     }
 }

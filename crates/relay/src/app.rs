@@ -34,15 +34,13 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
         let _ = fault.print();
         return 0;
     }
-    let before_command = arguments.iter().take_while(|argument| *argument != "--");
-    if before_command.clone().any(|argument| argument == "--json") {
-        let known = Cli::command();
-        let verb = before_command
-            .filter_map(|argument| argument.to_str())
-            .find(|argument| known.find_subcommand(argument).is_some())
-            .unwrap_or("relay");
+    let words: Vec<&str> =
+        arguments.iter().take_while(|argument| *argument != "--").filter_map(|argument| argument.to_str()).collect();
+    if words.contains(&"--json") {
+        let verb = verb(&words);
         let refusal = Code::InputInvalid.refuse(one_line(&fault.to_string()));
-        Output { json: true }.line(&recover::failure_outside(verb, &refusal, &Setting::default()));
+        let setting = Setting { verb: verb.map(str::to_owned), ..Setting::default() };
+        Output { json: true }.line(&recover::failure_outside(verb.unwrap_or("relay"), &refusal, &setting));
     } else {
         let _ = fault.print();
     }
@@ -53,6 +51,13 @@ fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
 fn one_line(fault: &str) -> String {
     let lines = fault.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// The command that is meant: the first word that is neither a flag nor the value of one, when there is such a command.
+fn verb<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let takes_value = |word: &str| matches!(word, "--project" | "--agent" | "--idempotency-key");
+    let named = words.windows(2).find(|pair| !pair[1].starts_with('-') && !takes_value(pair[0]))?[1];
+    Cli::command().find_subcommand(named).map(|_| named)
 }
 
 fn is_name(name: &str) -> bool {
@@ -99,10 +104,18 @@ impl App {
     pub fn open(&self, request: Option<&Request>) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let project = self.project()?;
-        let makes_it = matches!(request, Some(Request::Start(_) | Request::Prepare(_)));
+        let repository = repository::Files::new(&project);
+        if let Some(request) = request {
+            self.key()?;
+            verbs::check(request, &self.caller(home.root())?, &limits, &repository)?;
+        }
+        let makes_it = match request {
+            // Somebody's subagent finds the project made by its parent.
+            Some(Request::Start(input)) => input.parent.is_none(),
+            other => matches!(other, Some(Request::Prepare(_))),
+        };
         let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
         let store = store.ok_or_else(|| self.nobody_here(&project))?;
-        let repository = repository::Files::new(&project);
         Ok(Opened { home, limits, project, store, repository })
     }
 
@@ -230,6 +243,7 @@ impl App {
             // A step with a name that is none would fail like the request did.
             agent: self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)),
             kept: None,
+            verb: Some(verb.to_owned()),
         };
         let failure = recover::failure_outside(verb, refusal, &setting);
         self.fail(&failure)

@@ -20,13 +20,13 @@ pub const RELAY: &str = "relay";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
-    #[error("{name:?} has {count} characters; a name has 2 to 64")]
+    #[error("{name:?} has a length of {count}; a name has 2 to 64 characters")]
     Length { name: String, count: usize },
     #[error("{name:?} does not start with a letter")]
     FirstLetter { name: String },
     #[error("{name:?} has the character {found:?}; letters, digits, `_` and `-` are allowed")]
     Character { name: String, found: char },
-    #[error("`{name}` is reserved")]
+    #[error("`{name}` is reserved; an agent has a name of its own")]
     Reserved { name: String },
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for AgentName {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadFault {
-    #[error("{id:?} has {count} characters; a thread id has 1 to 128")]
+    #[error("{id:?} has a length of {count}; a thread id has 1 to 128 characters")]
     Length { id: String, count: usize },
     #[error("{id:?} does not start with a letter or digit")]
     First { id: String },

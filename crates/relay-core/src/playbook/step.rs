@@ -27,6 +27,8 @@ pub struct Setting {
     pub agent: Option<String>,
     /// The key of the kept request; none when nothing could be kept.
     pub kept: Option<String>,
+    /// The command that failed; none when there is no such command.
+    pub verb: Option<String>,
 }
 
 /// Arguments without a flag of their own, by verb.
@@ -62,6 +64,7 @@ pub fn outline(playbook: &Playbook, code: Code, setting: &Setting) -> Vec<Step> 
         .filter_map(|template| {
             let lookup = |name: &str| match (name, &template.each) {
                 ("each", Some(list)) => placeholder(list),
+                ("help", _) => Some(Value::from("relay <verb> --help")),
                 _ => placeholder(name),
             };
             filled(template, &lookup, setting)
@@ -87,6 +90,10 @@ fn fill(template: &Template, each: Option<&Value>, refused: &Refused, setting: &
         "each" => each.cloned(),
         "project" => setting.project.clone().map(Value::from),
         "agent" => setting.agent.clone().map(Value::from),
+        "help" => Some(Value::from(match &setting.verb {
+            Some(verb) => format!("relay {verb} --help"),
+            None => "relay --help".to_owned(),
+        })),
         _ => refused.details.get(name).cloned(),
     };
     filled(template, &lookup, setting)
@@ -214,7 +221,12 @@ mod tests {
     }
 
     fn setting() -> Setting {
-        Setting { project: Some("/abs/repo".into()), agent: Some("BlueLake".into()), kept: Some("k1".into()) }
+        Setting {
+            project: Some("/abs/repo".into()),
+            agent: Some("BlueLake".into()),
+            kept: Some("k1".into()),
+            verb: None,
+        }
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn carry(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName, task: &Task) -> R
     let who = Who::Absent(name.clone());
     match task {
         Task::Send(outgoing) => match first_answer(ctx, crossing, name)? {
-            Some(answer) => send::keep_copy(ctx, who, name, &crossing.project, outgoing, &answer).map(|_| ()),
+            Some(answer) => send::keep_copy(ctx, who, (name, &crossing.project), outgoing, &answer, None).map(|_| ()),
             None => drop_noted(ctx, &crossing.key),
         },
         Task::Ask(input) => link::keep_copy(ctx, who, name, &crossing.project, input).map(|_| ()),

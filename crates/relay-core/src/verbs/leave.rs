@@ -26,7 +26,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         let agent = writing.actor.must_be_agent("join or leave threads")?.clone();
         let Some(thread) = writing.tx.thread(&input.thread)? else {
             return Err(Code::ThreadNotFound
-                .refuse(format!("there is no thread {}", input.thread))
+                .refuse(format!("there is no thread `{}`", input.thread))
                 .with("thread", input.thread.as_str()));
         };
         let left = writing.tx.is_member(&thread.id, &Party::Agent(agent.name.clone()))?;

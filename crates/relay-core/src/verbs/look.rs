@@ -162,8 +162,9 @@ impl Looking<'_> {
 
     fn thread(&self, id: &ThreadId) -> Result<Outcome> {
         let view = prepare::thread_view(self.ctx, self.facts, id, &self.viewer, self.limit)?;
-        view.map(|view| Outcome::Thread(Box::new(view)))
-            .ok_or_else(|| Code::ThreadNotFound.refuse(format!("there is no thread {id}")).with("thread", id.as_str()))
+        view.map(|view| Outcome::Thread(Box::new(view))).ok_or_else(|| {
+            Code::ThreadNotFound.refuse(format!("there is no thread `{id}`")).with("thread", id.as_str())
+        })
     }
 
     fn threads(&self) -> Result<Outcome> {
@@ -216,7 +217,7 @@ impl Looking<'_> {
         let roots = self.ctx.repository.roots();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let case = self.ctx.repository.case();
-        let pattern = Pattern::parse(path, &roots).map_err(|fault| Refusal::from(fault).with("pattern", path))?;
+        let pattern = super::reserve::parse(path, &roots)?;
         let compiled = pattern.compile(case);
         let mut holders = Vec::new();
         for claim in self.facts.claims_near(&pattern.prefix(case))? {

@@ -122,6 +122,16 @@ impl Request {
     }
 }
 
+/// What can be said against a request before its project is opened: a first request that is refused leaves no store
+/// behind.
+pub fn check(request: &Request, caller: &Caller, limits: &Limits, repository: &dyn Repository) -> Result<()> {
+    match request {
+        Request::Start(input) => start::check(caller, repository, input),
+        Request::Prepare(input) => prepare::check(caller, limits, repository, input),
+        _ => Ok(()),
+    }
+}
+
 /// The outcome of each verb, serialised as the `result` of its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]

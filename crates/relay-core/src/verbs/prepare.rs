@@ -6,13 +6,14 @@ use super::actor::{self, Actor};
 use super::reserve::{self, Wanted};
 use super::start;
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Ctx, Done, Outcome as Any};
+use super::{Caller, Ctx, Done, Outcome as Any};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Happened;
+use crate::domain::limits::Limits;
 use crate::domain::name::{AgentName, Party, ThreadId};
 use crate::domain::view::Viewer;
 use crate::error::Code;
-use crate::store::{Facts, Result};
+use crate::store::{Facts, Repository, Result};
 use crate::wire::v1::{AgentShape, ClaimShape, ConflictShape, GrantedShape, MessageShape, ThreadShape};
 
 /// Messages in a digest, unless the caller says otherwise.
@@ -67,17 +68,23 @@ struct Prepared {
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    start::check(ctx, &input.start)?;
-    if let Some(limit) = input.limit
-        && !(1..=ctx.limits.page).contains(&limit)
-    {
-        return Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", ctx.limits.page)));
-    }
+    check(&ctx.caller, ctx.limits, ctx.repository, input)?;
     let wanted = reserve::wanted(ctx, &input.start.path)?;
     let told = write_as(ctx, "prepare", Who::Newcomer(start::scope(ctx, &input.start)), input, |writing| {
         story(writing, input, &wanted)
     })?;
     digest(ctx, input, told)
+}
+
+/// What can be said without looking at the store.
+pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repository, input: &Input) -> Result<()> {
+    start::check(caller, repository, &input.start)?;
+    match input.limit {
+        Some(limit) if !(1..=limits.page).contains(&limit) => {
+            Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", limits.page)))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn story(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted]) -> Result<Prepared> {

@@ -49,9 +49,9 @@ pub(super) fn healing<T>(
     ctx: &Ctx<'_>,
     request: &Request,
     allowed: bool,
-    attempt: impl Fn(&Ctx<'_>) -> Result<Told<T>>,
+    attempt: impl Fn(&Ctx<'_>, Option<Signal>) -> Result<Told<T>>,
 ) -> Result<Told<T>> {
-    let refusal = match attempt(ctx) {
+    let refusal = match attempt(ctx, None) {
         Err(refusal) if allowed && HEALED.contains(&refusal.code) => refusal,
         other => return other,
     };
@@ -67,14 +67,10 @@ pub(super) fn healing<T>(
             taken.push(step.why.clone());
         }
     }
-    let again = Ctx { key: ctx.key.clone(), ..ctx.step(&ctx.key.text) };
-    let mut told = attempt(&again)?;
     let what = if taken.is_empty() { "waited for the store".to_owned() } else { taken.join("; ") };
-    told.signals.push(Signal::new(
-        SignalCode::Recovered,
-        format!("{} on the first try of {}; {what}", refusal.code, request.verb()),
-    ));
-    Ok(told)
+    let text = format!("{} on the first try of {}; {what}", refusal.code, request.verb());
+    // The signal is part of the answer that is remembered, so the second try brings it along.
+    attempt(&ctx.step_with_own_key(), Some(Signal::new(SignalCode::Recovered, text)))
 }
 
 fn steps_out(ctx: &Ctx<'_>, refused: &Refused, kept: Option<String>) -> Vec<Step> {
@@ -92,13 +88,15 @@ fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
         let facts = ctx.store.read().ok()?;
         actor::meant(ctx, &*facts).ok().flatten().map(|name| name.to_string())
     });
-    Setting { project: Some(ctx.project.to_string()), agent, kept }
+    Setting { project: Some(ctx.project.to_string()), agent, kept, verb: None }
 }
 
 /// The answer to a failed request: the class, the values and the steps. The request is kept where it can be.
 pub fn failure(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> Failure {
     let kept = keep(ctx, request, refusal);
-    let steps = steps_out(ctx, refusal, kept.then(|| ctx.key.text.clone()));
+    let verb = Some(request.verb().to_owned());
+    let setting = Setting { verb, ..setting(ctx, kept.then(|| ctx.key.text.clone())) };
+    let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, &setting);
     Failure {
         relay: 1,
         ok: false,

@@ -97,10 +97,7 @@ fn check(input: &Input) -> Result<()> {
 fn canonical(ctx: &Ctx<'_>, texts: &[String]) -> Result<Vec<Pattern>> {
     let roots = ctx.repository.roots();
     let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    texts
-        .iter()
-        .map(|text| Pattern::parse(text, &roots).map_err(|fault| Refusal::from(fault).with("pattern", text.as_str())))
-        .collect()
+    texts.iter().map(|text| reserve::parse(text, &roots)).collect()
 }
 
 /// The actor's live claims that the input names; a named one that is not held is an error.
@@ -145,8 +142,8 @@ fn not_held(writing: &Writing<'_>, agent: &Agent, what: &str, claim: Option<&Res
     let held: Vec<String> =
         held.into_iter().filter(|claim| claim.is_live(writing.ctx.now)).map(|claim| claim.pattern).take(10).collect();
     let message = match &taken {
-        Some((id, taker)) => format!("{taker} took {what} (#{id}) over from {}", agent.name),
-        None => format!("{} does not hold {what}", agent.name),
+        Some((id, taker)) => format!("{taker} took `{what}` (#{id}) over from {}", agent.name),
+        None => format!("{} does not hold `{what}`", agent.name),
     };
     let mut refusal = Code::ReservationNotHeld.refuse(message).with("what", what).with("held", serde_json::json!(held));
     if let Some((id, taker)) = taken {
@@ -284,7 +281,7 @@ fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: 
 fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
     let Some(found) = post::thread(writing, thread)? else {
         return Err(Code::ThreadNotFound
-            .refuse(format!("there is no thread {thread}"))
+            .refuse(format!("there is no thread `{thread}`"))
             .with("thread", thread.as_str()));
     };
     let me = writing.actor.party();

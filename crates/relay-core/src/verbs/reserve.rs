@@ -11,7 +11,7 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
-use crate::domain::pattern::{Compiled, Pattern};
+use crate::domain::pattern::{Compiled, Pattern, PatternFault};
 use crate::domain::reservation::{Reservation, ttl_is_valid};
 use crate::domain::time::{Span, Timestamp};
 use crate::error::{Code, Refusal};
@@ -70,14 +70,24 @@ pub(super) fn check_ttl(ttl: Span) -> Result<()> {
     Err(Code::TtlOutOfRange.refuse(format!("a claim lives 60s to 24h, not {ttl}")).with("ttl", ttl.to_string()))
 }
 
+/// Reads a pattern; a refusal names it.
+pub(super) fn parse(text: &str, roots: &[&str]) -> Result<Pattern> {
+    Pattern::parse(text, roots).map_err(|fault| {
+        let refusal = match fault {
+            PatternFault::Invalid { why } => Code::PatternInvalid.refuse(format!("{text:?} is no pattern: {why}")),
+            outside => Refusal::from(outside),
+        };
+        refusal.with("pattern", text)
+    })
+}
+
 /// Parses the patterns and counts what they take, before the gate.
 pub(super) fn wanted(ctx: &Ctx<'_>, patterns: &[String]) -> Result<Vec<Wanted>> {
     let roots = ctx.repository.roots();
     let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
     let mut wanted: Vec<Wanted> = Vec::new();
     for text in patterns {
-        let pattern =
-            Pattern::parse(text, &roots).map_err(|fault| Refusal::from(fault).with("pattern", text.as_str()))?;
+        let pattern = parse(text, &roots)?;
         if wanted.iter().any(|earlier| earlier.pattern == pattern) {
             continue;
         }

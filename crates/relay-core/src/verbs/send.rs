@@ -17,6 +17,7 @@ use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::Result;
+use crate::wire::v1::Signal;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,14 +56,18 @@ pub(super) struct Outgoing {
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(input, ctx.limits)?;
-    let told = recover::healing(ctx, &Request::Send(input.clone()), !input.no_recover, |ctx| attempt(ctx, input))?;
+    let request = Request::Send(input.clone());
+    let told = recover::healing(ctx, &request, !input.no_recover, |ctx, recovered| attempt(ctx, input, recovered))?;
     Ok(Done::new("send", told, Any::Send))
 }
 
-fn attempt(ctx: &Ctx<'_>, input: &Input) -> Result<Told<Outcome>> {
-    match destination(ctx, input)? {
-        Some(project) => send_across(ctx, input, &project),
+fn attempt(ctx: &Ctx<'_>, input: &Input, recovered: Option<Signal>) -> Result<Told<Outcome>> {
+    let destination = destination(ctx, input)?;
+    check_once(input)?;
+    match destination {
+        Some(project) => send_across(ctx, input, &project, recovered),
         None => write(ctx, "send", input, |writing| {
+            writing.signals.extend(recovered);
             let wanted = wanted(writing, input)?;
             not_oneself(writing, &wanted)?;
             let draft = draft(input, wanted);
@@ -111,20 +116,25 @@ fn check_subject(subject: &str, limits: &Limits) -> Result<()> {
 }
 
 fn check_names(input: &Input, limits: &Limits) -> Result<()> {
-    let names: Vec<String> = named(input)
-        .filter(|(address, _)| !recipients::is_group(address))
-        .map(|(address, _)| address.to_string())
-        .collect();
-    if names.len() > limits.recipients {
+    let count = named(input).filter(|(address, _)| !recipients::is_group(address)).count();
+    if count > limits.recipients {
         return Err(Code::InputInvalid.refuse(format!(
-            "{} recipients are named; at most {} are taken, and @thread or @all reach more",
-            names.len(),
+            "{count} recipients are named; at most {} are taken, and @thread or @all reach more",
             limits.recipients
         )));
     }
+    Ok(())
+}
+
+/// Everybody is named once. All are of one project by now, however each one's project was written.
+fn check_once(input: &Input) -> Result<()> {
+    let names: Vec<&str> = named(input)
+        .filter(|(address, _)| !recipients::is_group(address))
+        .map(|(address, _)| address.name.as_str())
+        .collect();
     for (index, name) in names.iter().enumerate() {
         if names[..index].iter().any(|earlier| earlier.eq_ignore_ascii_case(name)) {
-            return Err(Code::InputInvalid.refuse(format!("{name} is named twice")).with("name", name.as_str()));
+            return Err(Code::InputInvalid.refuse(format!("{name} is named twice")).with("name", *name));
         }
     }
     Ok(())
@@ -226,7 +236,7 @@ fn answered(writing: &Writing<'_>, reply_to: Option<Number>) -> Result<Vec<(Addr
 }
 
 /// The recipient's project decides and commits first; then the sender's project keeps its copy.
-fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told<Outcome>> {
+fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Option<Signal>) -> Result<Told<Outcome>> {
     if named(input).any(|(address, _)| recipients::is_group(address)) {
         return Err(
             Code::InputInvalid.refuse("@thread and @all stay inside the project; name the agents of the other one")
@@ -237,7 +247,7 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Tol
     };
     let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| post_as_guest(ctx, guest, &name, &outgoing));
     match posted {
-        Ok(posted) => keep_copy(ctx, Who::Registered, &name, project, &outgoing, &posted),
+        Ok(posted) => keep_copy(ctx, Who::Registered, (&name, project), &outgoing, &posted, recovered),
         Err(refusal) => {
             if refusal.code != Code::StoreIo {
                 crossing::drop_noted(ctx, &ctx.key.text)?;
@@ -324,12 +334,13 @@ fn twin_in(home: &Ctx<'_>, there: &Writing<'_>, id: Number) -> Result<Option<Num
 pub(super) fn keep_copy(
     ctx: &Ctx<'_>,
     who: Who,
-    name: &AgentName,
-    project: &ProjectKey,
+    (name, project): (&AgentName, &ProjectKey),
     outgoing: &Outgoing,
     posted: &Posted,
+    recovered: Option<Signal>,
 ) -> Result<Told<Outcome>> {
     write_as(&ctx.step_with_own_key(), "send", who, &outgoing.input, |writing| {
+        writing.signals.extend(recovered);
         let recipients: Vec<Recipient> = posted
             .recipients
             .iter()

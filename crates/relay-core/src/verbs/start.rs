@@ -7,7 +7,7 @@ use super::contested;
 use super::poll::Afterwards;
 use super::reserve::{self, Wanted};
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Ctx, Done, Outcome as Any, link};
+use super::{Caller, Ctx, Done, Outcome as Any, link};
 use crate::domain::agent::{Agent, Policy, Standing};
 use crate::domain::event::Happened;
 use crate::domain::moniker;
@@ -16,7 +16,7 @@ use crate::domain::shell;
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
 use crate::error::{Code, Refusal};
-use crate::store::{Facts, InboxQuery, Result};
+use crate::store::{Facts, InboxQuery, Repository, Result};
 use crate::wire::v1::{
     AgentShape, ClaimShape, ConflictShape, ContestedShape, GrantedShape, LinkShape, MessageShape, ProjectShape, Signal,
     SignalCode,
@@ -91,7 +91,7 @@ pub(super) struct Started {
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    check(ctx, input)?;
+    check(&ctx.caller, ctx.repository, input)?;
     let wanted = reserve::wanted(ctx, &input.path)?;
     let told = write_as(ctx, "start", Who::Newcomer(scope(ctx, input)), input, |writing| {
         story(writing, input, &wanted, None)
@@ -99,8 +99,9 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     situation(ctx, told)
 }
 
-pub(super) fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
-    if ctx.caller.human {
+/// What can be said without looking at the store.
+pub(super) fn check(caller: &Caller, repository: &dyn Repository, input: &Input) -> Result<()> {
+    if caller.human {
         return Err(Code::AgentNameInvalid.refuse("`human` is reserved: the human is on the bus without start"));
     }
     for (flag, value, most) in [
@@ -116,7 +117,9 @@ pub(super) fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
             );
         }
     }
-    Ok(())
+    let roots = repository.roots();
+    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+    input.path.iter().try_for_each(|text| reserve::parse(text, &roots).map(|_| ()))
 }
 
 /// Under which name a starting agent's keys are kept: it may not have one yet.

@@ -275,7 +275,8 @@ impl Table<'_> {
         )?;
         for other in overlaps {
             self.run(
-                "INSERT OR IGNORE INTO overlaps (one, other) VALUES (?1, ?2), (?2, ?1)",
+                "INSERT OR IGNORE INTO overlaps (one, other, holder) SELECT ?1, ?2, holder FROM reservations WHERE id = ?1
+                 UNION ALL SELECT ?2, ?1, holder FROM reservations WHERE id = ?2",
                 params![self.number, other],
             )?;
         }
@@ -342,6 +343,7 @@ impl Table<'_> {
              renew_at = ?5 - ttl / 2 WHERE id = ?1",
             params![id, by.as_str(), generation, self.at, expires_at.millis()],
         )?;
+        self.run("UPDATE overlaps SET holder = ?2 WHERE one = ?1", params![id, by.as_str()])?;
         self.run(
             "INSERT INTO takeovers (reservation, generation, from_agent, by_agent) VALUES (?1, ?2, ?3, ?4)",
             params![id, generation, from.as_str(), by.as_str()],

@@ -1,4 +1,5 @@
-//! Reading: the contract's questions as SQL. Every one is answered from an index.
+//! Reading: the contract's questions as SQL. Every one is answered from an index; where several would do, the one that
+//! does not grow with the history is named.
 
 use relay_core::domain::agent::Agent;
 use relay_core::domain::contact::Link;
@@ -22,6 +23,8 @@ impl View<'_> {
         values: impl Params,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
+        #[cfg(test)]
+        super::plan::check(self.connection, sql);
         let collect = || -> rusqlite::Result<Vec<T>> {
             self.connection.prepare_cached(sql)?.query_map(values, |row| read(row))?.collect()
         };
@@ -34,6 +37,8 @@ impl View<'_> {
         values: impl Params,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
+        #[cfg(test)]
+        super::plan::check(self.connection, sql);
         let get = || -> rusqlite::Result<Option<T>> {
             self.connection.prepare_cached(sql)?.query_row(values, |row| read(row)).optional()
         };
@@ -60,7 +65,8 @@ impl View<'_> {
 
     fn claims_where(&self, condition: &str, values: impl Params) -> Result<Vec<Reservation>> {
         self.all(
-            &format!("SELECT {CLAIM} FROM reservations r WHERE r.ended = 0 AND {condition} ORDER BY r.id"),
+            // The plus keeps the planner from walking all claims there ever were in the order of their ids.
+            &format!("SELECT {CLAIM} FROM reservations r WHERE r.ended = 0 AND {condition} ORDER BY +r.id"),
             values,
             rows::claim,
         )
@@ -152,7 +158,8 @@ impl Facts for View<'_> {
     }
 
     fn unread(&self, recipient: &Party, most: usize) -> Result<usize> {
-        let sql = "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE recipient = ?1 AND delivered_by IS NOT NULL AND read_at IS NULL LIMIT ?2)";
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY inbox_unread
+            WHERE recipient = ?1 AND delivered_by IS NOT NULL AND read_at IS NULL LIMIT ?2)";
         Ok(self.one(sql, params![recipient.to_string(), most], |row| row.get(0))?.unwrap_or(0))
     }
 
@@ -161,13 +168,13 @@ impl Facts for View<'_> {
     }
 
     fn acks_owed(&self, party: &Party, limit: usize) -> Result<Vec<Message>> {
-        let tail = "WHERE m.number IN (SELECT message FROM deliveries WHERE recipient = ?1 AND ack_due IS NOT NULL AND acked_at IS NULL
+        let tail = "WHERE m.number IN (SELECT message FROM deliveries INDEXED BY acks_owed WHERE recipient = ?1 AND ack_due IS NOT NULL AND acked_at IS NULL
             ORDER BY message LIMIT ?2) ORDER BY m.number";
         self.messages(tail, params![party.to_string(), limit], false)
     }
 
     fn acks_awaited(&self, sender: &Party, limit: usize) -> Result<Vec<Message>> {
-        let tail = "WHERE m.number IN (SELECT message FROM deliveries WHERE sender = ?1 AND ack_due IS NOT NULL AND acked_at IS NULL
+        let tail = "WHERE m.number IN (SELECT message FROM deliveries INDEXED BY acks_awaited WHERE sender = ?1 AND ack_due IS NOT NULL AND acked_at IS NULL
             ORDER BY message LIMIT ?2) ORDER BY m.number";
         self.messages(tail, params![sender.to_string(), limit], false)
     }
@@ -184,19 +191,21 @@ impl Facts for View<'_> {
     }
 
     fn wrote_since(&self, sender: &Party, recipient: &Party, since: Timestamp) -> Result<bool> {
-        let sql = "SELECT m.sent_at FROM deliveries d JOIN messages m ON m.number = d.message
+        let sql = "SELECT m.sent_at FROM deliveries d INDEXED BY correspondence JOIN messages m ON m.number = d.message
             WHERE d.sender = ?1 AND d.recipient = ?2 AND d.delivered_by IS NOT NULL ORDER BY d.message DESC LIMIT 1";
         let last: Option<i64> = self.one(sql, params![sender.to_string(), recipient.to_string()], |row| row.get(0))?;
         Ok(last.is_some_and(|at| at >= since.millis()))
     }
 
     fn held(&self, sender: &Party, recipient: &Party) -> Result<Vec<Number>> {
-        let sql = "SELECT message FROM deliveries WHERE sender = ?1 AND recipient = ?2 AND delivered_by IS NULL AND lapsed = 0 ORDER BY message";
+        let sql = "SELECT message FROM deliveries INDEXED BY held
+            WHERE sender = ?1 AND recipient = ?2 AND delivered_by IS NULL AND lapsed = 0 ORDER BY message";
         self.all(sql, params![sender.to_string(), recipient.to_string()], |row| row.get(0))
     }
 
     fn held_of(&self, sender: &Party) -> Result<Vec<(Number, Party)>> {
-        let sql = "SELECT message, recipient FROM deliveries WHERE sender = ?1 AND delivered_by IS NULL AND lapsed = 0 ORDER BY message";
+        let sql = "SELECT message, recipient FROM deliveries INDEXED BY held
+            WHERE sender = ?1 AND delivered_by IS NULL AND lapsed = 0 ORDER BY message";
         self.all(sql, [sender.to_string()], |row| Ok((row.get(0)?, rows::party(row, 1)?)))
     }
 
@@ -248,19 +257,19 @@ impl Facts for View<'_> {
         let mut ancestors = vec![Value::from(String::new()), Value::from(prefix.to_owned())];
         ancestors.extend(prefix.match_indices('/').map(|(end, _)| Value::from(prefix[..end].to_owned())));
         let marks = vec!["?"; ancestors.len()].join(", ");
+        let mut near = self.claims_where(&format!("r.prefix IN ({marks})"), params_from_iter(ancestors))?;
         // `0` follows `/`: everything under the prefix sorts between the two.
-        ancestors.extend([Value::from(format!("{prefix}/")), Value::from(format!("{prefix}0"))]);
-        self.claims_where(
-            &format!("(r.prefix IN ({marks}) OR (r.prefix >= ? AND r.prefix < ?))"),
-            params_from_iter(ancestors),
-        )
+        let under = params![format!("{prefix}/"), format!("{prefix}0")];
+        near.extend(self.claims_where("r.prefix >= ?1 AND r.prefix < ?2", under)?);
+        near.sort_by_key(|claim| claim.id);
+        Ok(near)
     }
 
     fn pairs(&self, holder: &AgentName) -> Result<Vec<Pair>> {
         let theirs = CLAIM.replace("r.", "o.");
         let sql = format!(
-            "SELECT {CLAIM}, {theirs} FROM overlaps p CROSS JOIN reservations r ON r.id = p.one JOIN reservations o ON o.id = p.other
-             WHERE r.holder = ?1 ORDER BY p.one, p.other"
+            "SELECT {CLAIM}, {theirs} FROM overlaps p JOIN reservations r ON r.id = p.one JOIN reservations o ON o.id = p.other
+             WHERE p.holder = ?1 ORDER BY p.one, p.other"
         );
         self.all(&sql, [holder.as_str()], |row| Ok((rows::claim(row)?, rows::claim_at(row, CLAIM_COLUMNS)?)))
     }
@@ -278,7 +287,8 @@ impl Facts for View<'_> {
 
     fn link(&self, one: &Party, other: &Party) -> Result<Option<Link>> {
         let sql = format!(
-            "{LINK} WHERE (l.asker = ?1 AND l.asked = ?2) OR (l.asker = ?2 AND l.asked = ?1) ORDER BY l.id DESC LIMIT 1"
+            "{LINK} WHERE l.id = (SELECT max(id) FROM (SELECT id FROM links WHERE asker = ?1 AND asked = ?2
+             UNION ALL SELECT id FROM links WHERE asker = ?2 AND asked = ?1))"
         );
         self.one(&sql, params![one.to_string(), other.to_string()], rows::link)
     }
@@ -286,8 +296,8 @@ impl Facts for View<'_> {
     fn links_of(&self, party: &Party) -> Result<Vec<Link>> {
         // Only the newest between two parties counts; the older ones are history.
         let sql = format!(
-            "{LINK} WHERE (l.asker = ?1 OR l.asked = ?1) AND NOT EXISTS (SELECT 1 FROM links n WHERE n.id > l.id AND
-             ((n.asker = l.asker AND n.asked = l.asked) OR (n.asker = l.asked AND n.asked = l.asker))) ORDER BY l.id"
+            "{LINK} WHERE l.id IN (SELECT max(id) FROM (SELECT id, asked AS party FROM links WHERE asker = ?1
+             UNION ALL SELECT id, asker FROM links WHERE asked = ?1) GROUP BY party) ORDER BY l.id"
         );
         self.all(&sql, [party.to_string()], rows::link)
     }

@@ -6,6 +6,7 @@ use relay_core::error::{Code, Refusal};
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
 use super::Sqlite;
+use crate::filesystem::not_a_file;
 
 pub(super) struct Fault<'a> {
     folder: &'a Path,
@@ -18,6 +19,11 @@ impl<'a> Fault<'a> {
 
     pub(super) fn refuse(&self, fault: &Error) -> Refusal {
         let path = Sqlite::file(self.folder);
+        if matches!(fault.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+            && let Some(displaced) = self.displaced()
+        {
+            return displaced;
+        }
         let code = match fault.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Code::StoreBusy,
             Some(ErrorCode::DiskFull) => Code::StoreFull,
@@ -33,6 +39,11 @@ impl<'a> Fault<'a> {
     /// A write-ahead log that could not grow reports an I/O error; the disk tells which.
     fn disk_is_full(&self) -> bool {
         rustix::fs::statvfs(self.folder).is_ok_and(|info| info.f_bavail == 0)
+    }
+
+    /// SQLite opens none of its files through a link, and says no more than that it could not.
+    fn displaced(&self) -> Option<Refusal> {
+        ["relay.db", "relay.db-wal", "relay.db-shm"].iter().find_map(|name| not_a_file(&self.folder.join(name)))
     }
 
     fn damaged(&self, fault: &Error) -> Refusal {

@@ -101,3 +101,61 @@ fn busy(path: &Path, errand: Errand<'_>) -> Refusal {
         .refuse(format!("the write gate was not free within {}; last taken by {holder}", errand.wait))
         .with("holder", holder)
 }
+
+#[cfg(test)]
+mod tests {
+    use relay_core::domain::time::Span;
+
+    use super::*;
+
+    fn errand<'a>(verb: &'a str, agent: &'a str, millis: i64) -> Errand<'a> {
+        Errand { verb, agent, wait: Span::millis(millis), durable: true }
+    }
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"))
+    }
+
+    fn take(folder: &Path, errand: Errand<'_>) -> Gate {
+        Gate::take(folder, errand).unwrap_or_else(|refusal| panic!("{refusal}"))
+    }
+
+    #[track_caller]
+    fn refused(folder: &Path, errand: Errand<'_>) -> Refusal {
+        Gate::take(folder, errand).err().unwrap_or_else(|| panic!("two hold the gate"))
+    }
+
+    #[test]
+    fn a_deadline_that_passes_names_the_holder() {
+        let folder = folder();
+        let held = take(folder.path(), errand("reserve", "BlueLake", 10_000));
+        let refusal = refused(folder.path(), errand("send", "RedForest", 20));
+        let holder = format!("pid {} verb reserve agent BlueLake", std::process::id());
+        assert_eq!(refusal.code, Code::StoreBusy);
+        assert_eq!(refusal.message, format!("the write gate was not free within 20ms; last taken by {holder}"));
+        assert_eq!(refusal.details["holder"], holder);
+        drop(held);
+    }
+
+    #[test]
+    fn whoever_gave_up_does_not_keep_the_gate() {
+        let folder = folder();
+        let held = take(folder.path(), errand("reserve", "BlueLake", 10_000));
+        for _ in 0..3 {
+            refused(folder.path(), errand("send", "RedForest", 1));
+        }
+        drop(held);
+        // Behind the three who gave up, and still served.
+        drop(take(folder.path(), errand("ack", "GreenHill", 10_000)));
+    }
+
+    #[test]
+    fn a_shorter_note_leaves_nothing_of_a_longer_one() {
+        let folder = folder();
+        drop(take(folder.path(), errand("reserve", &"x".repeat(500), 10_000)));
+        let held = take(folder.path(), errand("ack", "Al", 10_000));
+        let refusal = refused(folder.path(), errand("send", "RedForest", 1));
+        assert_eq!(refusal.details["holder"], format!("pid {} verb ack agent Al", std::process::id()));
+        drop(held);
+    }
+}

@@ -6,6 +6,8 @@ mod fault;
 mod gate;
 mod inbox;
 mod open;
+#[cfg(test)]
+mod plan;
 pub mod replay;
 mod rows;
 mod transaction;
@@ -19,7 +21,7 @@ use relay_core::domain::name::{Party, ProjectKey};
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
 use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::filesystem::io_refusal;
 use crate::presence::Files;
@@ -70,7 +72,8 @@ impl Sqlite {
         let presence = Files::open(folder)?;
         let mut store = Sqlite { folder: folder.to_owned(), connection, presence, project: String::new() };
         let id = "SELECT id FROM project";
-        let known = store.connection.query_row(id, [], |row| row.get(0)).ok();
+        let known = store.connection.query_row(id, [], |row| row.get(0)).optional();
+        let known = known.map_err(|fault| store.refuse(&fault))?;
         store.project = match known {
             Some(id) => id,
             None => store.first_event(project, gate_wait, now)?,

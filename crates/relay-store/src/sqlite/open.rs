@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use relay_core::domain::time::Span;
-use relay_core::error::Code;
+use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -29,6 +29,10 @@ mod embedded {
 pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
     let path = Sqlite::file(folder);
     must_be_local(folder)?;
+    let had_history = history_is_known(folder);
+    if had_history && !path.exists() {
+        return Err(lost(folder, "is gone"));
+    }
     // Made by us first: SQLite gives its log and shared memory the mode of the file itself.
     let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
     check_owner(&path, &file.metadata().map_err(|fault| io_refusal(&path, &fault))?)?;
@@ -40,10 +44,26 @@ pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
     }
     let mut connection = open(&path).map_err(|fault| Fault::new(folder).refuse(&fault))?;
     let version = version(&connection, folder)?;
+    if version == 0 && had_history {
+        return Err(lost(folder, "is empty"));
+    }
     if version != SCHEMA {
         migrate(&mut connection, folder, gate_wait)?;
     }
     Ok(connection)
+}
+
+/// A folder gets its name after the first event was committed. It is looked for before the store, so that somebody who
+/// makes both at this moment is not taken for damage.
+fn history_is_known(folder: &Path) -> bool {
+    folder.join("project").exists()
+}
+
+/// Where there was a history, a new store would hide that it is lost.
+fn lost(folder: &Path, how: &str) -> Refusal {
+    Code::StoreDamaged
+        .refuse(format!("{} {how}, and it held a history", Sqlite::file(folder).display()))
+        .with("path", folder.to_string_lossy())
 }
 
 fn open(path: &Path) -> rusqlite::Result<Connection> {

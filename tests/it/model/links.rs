@@ -1,0 +1,240 @@
+//! Consent in the model: links, and the mail that waits for them.
+
+use relay_core::domain::agent::Policy;
+use relay_core::domain::delivery::Line;
+use relay_core::verbs::link::Input;
+
+use super::state::{Copy, DAY, Decided, HOUR, Link, LinkState, Message, Model, Number, Outcome, RELAY, Standing, Who};
+
+/// What asking somebody for contact comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    Refused,
+    Stands,
+    AcceptsTheirs,
+    Waits,
+    AcceptedByPolicy,
+    IsNew,
+}
+
+/// Whether a message reaches somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Yes,
+    Never,
+    Asked,
+    /// Contact is needed first; asking may be enough.
+    Ask {
+        at_once: bool,
+    },
+}
+
+impl Model {
+    pub fn decide(&mut self, me: Who, other: Who, input: &Input) -> Outcome<Number> {
+        if input.accept {
+            self.accept(me, other)
+        } else if input.block {
+            Ok(self.block(me, other))
+        } else if input.revoke {
+            self.revoke(me, other)
+        } else {
+            self.ask_for_contact(me, other, input.ttl.map(|ttl| ttl.as_millis()))
+        }
+    }
+
+    pub fn asking(&self, me: Who, other: Who) -> Asking {
+        let policy = self.agent(other).unwrap().policy;
+        let link = self.link(me, other);
+        match link.map(|link| (self.link_state(link), link.from == me)) {
+            Some((LinkState::Blocked, _)) => Asking::Refused,
+            Some((LinkState::Accepted, _)) => Asking::Stands,
+            _ if policy == Policy::BlockAll => Asking::Refused,
+            Some((LinkState::Requested, true)) => Asking::Waits,
+            Some((LinkState::Requested, false)) => Asking::AcceptsTheirs,
+            Some((LinkState::Revoked, _)) => Asking::IsNew,
+            Some((LinkState::Lapsed, _)) | None if policy == Policy::ContactsOnly => Asking::IsNew,
+            _ => Asking::AcceptedByPolicy,
+        }
+    }
+
+    pub fn ask_for_contact(&mut self, me: Who, other: Who, ttl: Option<i64>) -> Outcome<Number> {
+        let existing = self.link(me, other).map(|link| link.id);
+        match (self.asking(me, other), existing) {
+            (Asking::Refused, _) => Err("CONTACT_BLOCKED".into()),
+            (Asking::Stands | Asking::Waits, Some(id)) => Ok(id),
+            (Asking::AcceptsTheirs, Some(id)) => Ok(self.complete(me, id)),
+            (Asking::AcceptedByPolicy, _) => {
+                let id = self.new_link(me, other, ttl);
+                Ok(self.complete(me, id))
+            }
+            _ => Ok(self.new_link(me, other, ttl)),
+        }
+    }
+
+    fn new_link(&mut self, me: Who, other: Who, ttl: Option<i64>) -> Number {
+        let id = self.event("link_requested", me);
+        let expires = self.now + ttl.unwrap_or(7 * DAY);
+        let (decided, blockers) = (Decided::Requested, std::collections::BTreeSet::new());
+        self.links.push(Link { id, from: me, to: other, decided, blockers, asked_at: self.now, expires });
+        id
+    }
+
+    /// Accepted is mutual: what either side holds for the other is delivered by this event.
+    fn complete(&mut self, me: Who, id: Number) -> Number {
+        let by = self.event("link_accepted", me);
+        let now = self.now;
+        let link = self.links.iter_mut().find(|link| link.id == id).unwrap();
+        link.decided = Decided::Accepted;
+        link.expires = now + (link.expires - link.asked_at);
+        let (from, to) = (link.from, link.to);
+        for (sender, recipient) in [(from, to), (to, from)] {
+            for (message, to) in self.held_of(sender) {
+                if to == recipient {
+                    self.deliver_held(message, recipient, by);
+                }
+            }
+        }
+        id
+    }
+
+    fn deliver_held(&mut self, message: Number, recipient: Who, by: Number) {
+        let message = self.messages.iter_mut().find(|known| known.id == message).unwrap();
+        let copy = message.copies.iter_mut().find(|copy| copy.to == recipient).unwrap();
+        copy.by = Some(by);
+        if copy.line != Line::Bcc {
+            self.threads.get_mut(&message.thread).unwrap().members.insert(recipient);
+        }
+    }
+
+    fn accept(&mut self, me: Who, other: Who) -> Outcome<Number> {
+        let link = self.link(me, other).ok_or("LINK_NOT_FOUND")?;
+        match self.link_state(link) {
+            LinkState::Accepted => Ok(link.id),
+            LinkState::Requested if link.to == me => Ok(self.complete(me, link.id)),
+            LinkState::Blocked if !link.blockers.contains(me) => Err("CONTACT_BLOCKED".into()),
+            _ => Err("LINK_NOT_FOUND".into()),
+        }
+    }
+
+    fn block(&mut self, me: Who, other: Who) -> Number {
+        let existing = self.link(me, other).cloned();
+        if let Some(link) = existing.as_ref().filter(|link| link.blockers.contains(me)) {
+            return link.id;
+        }
+        let number = self.event("link_blocked", me);
+        let id = existing.map_or(number, |link| link.id);
+        if id == number {
+            let (decided, blockers) = (Decided::Requested, std::collections::BTreeSet::new());
+            let (asked_at, expires) = (self.now, self.now);
+            self.links.push(Link { id, from: me, to: other, decided, blockers, asked_at, expires });
+        }
+        self.links.iter_mut().find(|link| link.id == id).unwrap().blockers.insert(me);
+        for (message, to) in self.held_of(other) {
+            if to == me {
+                self.give_up(me, message, other, me);
+            }
+        }
+        id
+    }
+
+    fn revoke(&mut self, me: Who, other: Who) -> Outcome<Number> {
+        let link = self.link(me, other).ok_or("LINK_NOT_FOUND")?.clone();
+        if link.blockers.contains(me) || link.decided != Decided::Revoked {
+            self.event("link_revoked", me);
+            let link = self.links.iter_mut().find(|known| known.id == link.id).unwrap();
+            link.decided = Decided::Revoked;
+            link.blockers.remove(me);
+        }
+        Ok(link.id)
+    }
+
+    /// Mail of mine whose consent was refused, withdrawn or never came.
+    pub fn lapsed_mail(&self, me: Who) -> Vec<(Number, Who)> {
+        let waits = |recipient: Who| {
+            let state = self.link(me, recipient).map(|link| self.link_state(link));
+            matches!(state, Some(LinkState::Requested | LinkState::Accepted))
+        };
+        self.held_of(me).into_iter().filter(|(_, recipient)| !waits(recipient)).collect()
+    }
+
+    pub fn settle_held(&mut self, me: Who) {
+        for (message, recipient) in self.lapsed_mail(me) {
+            self.give_up(me, message, me, recipient);
+        }
+    }
+
+    /// A held copy is never delivered, and its sender is told in the thread.
+    fn give_up(&mut self, actor: Who, message: Number, sender: Who, recipient: Who) {
+        self.event("held_lapsed", actor);
+        let held = self.messages.iter_mut().find(|known| known.id == message).unwrap();
+        let copy = held.copies.iter_mut().find(|copy| copy.to == recipient).unwrap();
+        copy.lapsed = true;
+        let (line, thread) = (if copy.line == Line::Bcc { Line::Bcc } else { Line::To }, held.thread.clone());
+        let id = self.event("message_sent", RELAY);
+        let notice = Copy { to: sender, line, by: Some(id), lapsed: false, surfaced: None, read: None, acked: None };
+        self.add(Message {
+            id,
+            thread,
+            from: RELAY,
+            urgent: false,
+            ack_required: false,
+            sent_at: self.now,
+            copies: vec![notice],
+        });
+    }
+
+    /// A message takes its place in its thread; an open recipient who gets it, and its sender, are members from then on.
+    pub fn add(&mut self, message: Message) {
+        let thread = self.threads.get_mut(&message.thread).unwrap();
+        thread.messages += 1;
+        thread.done = false;
+        if message.from != RELAY {
+            thread.members.insert(message.from);
+            let open = message.copies.iter().filter(|copy| copy.line != Line::Bcc && copy.by.is_some());
+            thread.members.extend(open.map(|copy| copy.to));
+        }
+        self.messages.push(message);
+    }
+
+    /// Whether a message by `me` reaches `other`, in this thread and as an answer to this message.
+    pub fn reach(&self, me: Who, other: Who, thread: Option<&str>, parent: Option<&Message>) -> Reach {
+        let agent = self.agent(other).unwrap();
+        let link = self.link(me, other);
+        let state = link.map(|link| self.link_state(link));
+        if self.standing(agent) != Standing::Active
+            || state == Some(LinkState::Blocked)
+            || agent.policy == Policy::BlockAll
+        {
+            return Reach::Never;
+        }
+        let consents = match agent.policy {
+            Policy::Open => true,
+            Policy::Auto => self.share_context(me, other, thread, parent),
+            _ => false,
+        };
+        if consents || state == Some(LinkState::Accepted) {
+            return Reach::Yes;
+        }
+        match link {
+            Some(link) if state == Some(LinkState::Requested) && link.from == me => Reach::Asked,
+            _ => Reach::Ask {
+                at_once: matches!(
+                    self.asking(me, other),
+                    Asking::AcceptedByPolicy | Asking::AcceptsTheirs | Asking::Stands
+                ),
+            },
+        }
+    }
+
+    fn share_context(&self, me: Who, other: Who, thread: Option<&str>, parent: Option<&Message>) -> bool {
+        let answers = parent.is_some_and(|parent| parent.from == other);
+        let thread = thread.and_then(|thread| self.threads.get(thread));
+        let both_in = thread.is_some_and(|thread| thread.members.contains(me) && thread.members.contains(other));
+        let wrote = self
+            .inbox(me)
+            .iter()
+            .any(|(_, message, _)| message.from == other && self.now - message.sent_at <= 24 * HOUR);
+        let claims = self.pairs(me).iter().any(|(_, theirs)| theirs.holder == other);
+        answers || both_in || wrote || claims
+    }
+}
