@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::bus::{Bus, Run, times};
 
 const LANES: usize = 4;
+const RACES: usize = 1_000;
 
 /// A waiter that nothing wakes looks by itself after this long. Whoever answers earlier was woken.
 const SAFETY_LOOK: Duration = Duration::from_secs(30);
@@ -68,7 +69,7 @@ fn no_wake_up_is_lost_in_a_thousand_races_of_send_and_wait() {
         let bus = Bus::with(&["BlueLake", "RedForest"]);
         bus.send("RedForest", "BlueLake", "bd-1", "Work");
         let first = bus.relay("BlueLake", ["poll"]).success().result()["cursor"].as_u64().unwrap();
-        (0..times(1_000) / LANES).fold(first, |cursor, round| race(&bus, ("BlueLake", "RedForest"), cursor, round))
+        (0..times(RACES) / LANES).fold(first, |cursor, round| race(&bus, ("BlueLake", "RedForest"), cursor, round))
     };
     std::thread::scope(|scope| (0..LANES).for_each(|_| drop(scope.spawn(lane))));
 }

@@ -176,8 +176,8 @@ pub trait Facts {
     /// Claims that are neither released nor long expired; callers ask `is_live`.
     fn claims(&self) -> Result<Vec<Reservation>>;
     fn claims_of(&self, holder: &AgentName) -> Result<Vec<Reservation>>;
-    /// The holder's claim on exactly this pattern.
-    fn claim_on(&self, holder: &AgentName, pattern: &str) -> Result<Option<Reservation>>;
+    /// The holder's claims on exactly this pattern, the one that lives longest last; a takeover can make it two.
+    fn claims_on(&self, holder: &AgentName, pattern: &str) -> Result<Vec<Reservation>>;
     fn count_claims(&self, holder: &AgentName, now: Timestamp) -> Result<usize>;
     /// The holder's claims in the second half of their time.
     fn claims_to_renew(&self, holder: &AgentName, now: Timestamp) -> Result<Vec<Reservation>>;

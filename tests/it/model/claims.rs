@@ -21,7 +21,7 @@ impl Model {
     }
 
     pub fn reserve(&mut self, call: &Call, input: &reserve::Input) -> Outcome<Value> {
-        let ttl = input.ttl.map(|ttl| ttl.as_millis());
+        let ttl = input.ttl.map(relay_core::domain::time::Span::as_millis);
         check_ttl(ttl.unwrap_or(HOUR))?;
         self.well_formed(&input.patterns)?;
         let reason = input.reason.as_ref().map(relay_core::domain::name::ThreadId::as_str);
@@ -108,12 +108,13 @@ impl Model {
                     generation: 0,
                     released: false,
                 });
-                for theirs in clashes {
-                    self.told.insert((me, id, theirs.id), mark(exclusive, theirs));
-                }
                 id
             }
         };
+        // The answer tells the claimant; a poll need not do so again.
+        for theirs in clashes {
+            self.told.insert((me, id, theirs.id), mark(exclusive, theirs));
+        }
         json!({"id": id, "pattern": pattern, "exclusive": exclusive, "expires_at": at(now + ttl), "renewed": held.is_some()})
     }
 

@@ -14,12 +14,14 @@ use relay_store::sqlite::Sqlite;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::Tally;
 use super::state::{Call, Time};
 use crate::bus::{Bus, EPOCH};
 
 /// Something that answers requests and keeps a store. A store of another kind is another driver.
 pub trait Driver {
     fn new() -> Self;
+    fn tally() -> &'static Tally;
     fn set_clock(&self, now: Time);
     /// The result, or the class of the refusal.
     fn call(&self, call: &Call) -> Result<Value, String>;
@@ -109,6 +111,11 @@ impl Driver for InProcess {
         }
     }
 
+    fn tally() -> &'static Tally {
+        static TALLY: Tally = Tally::new();
+        &TALLY
+    }
+
     fn set_clock(&self, now: Time) {
         self.clock.0.set(now);
     }
@@ -170,6 +177,11 @@ impl Driver for Binary {
         let (home, project) = (Home::new(bus.home(), Limits::default(), EPOCH), ProjectKey::resolved(bus.key()));
         let store = home.open_or_create(&project).unwrap();
         Binary { folder: home.folder(&project), bus, store }
+    }
+
+    fn tally() -> &'static Tally {
+        static TALLY: Tally = Tally::new();
+        &TALLY
     }
 
     fn set_clock(&self, now: Time) {

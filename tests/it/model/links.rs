@@ -38,7 +38,7 @@ impl Model {
         } else if input.revoke {
             self.revoke(me, other)
         } else {
-            self.ask_for_contact(me, other, input.ttl.map(|ttl| ttl.as_millis()))
+            self.ask_for_contact(me, other, input.ttl.map(relay_core::domain::time::Span::as_millis))
         }
     }
 
@@ -183,15 +183,17 @@ impl Model {
         });
     }
 
-    /// A message takes its place in its thread; an open recipient who gets it, and its sender, are members from then on.
+    /// A message takes its place in its thread. An open recipient who gets it is a member from then on and, unless all
+    /// are blind, so is its sender.
     pub fn add(&mut self, message: Message) {
         let thread = self.threads.get_mut(&message.thread).unwrap();
         thread.messages += 1;
         thread.done = false;
-        if message.from != RELAY {
+        thread.first = thread.first.or(Some(message.id));
+        let open = || message.copies.iter().filter(|copy| copy.line != Line::Bcc);
+        if message.from != RELAY && open().next().is_some() {
             thread.members.insert(message.from);
-            let open = message.copies.iter().filter(|copy| copy.line != Line::Bcc && copy.by.is_some());
-            thread.members.extend(open.map(|copy| copy.to));
+            thread.members.extend(open().filter(|copy| copy.by.is_some()).map(|copy| copy.to));
         }
         self.messages.push(message);
     }

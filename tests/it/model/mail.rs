@@ -95,7 +95,8 @@ impl Model {
         }
         let place = parent.as_ref().map(|parent| parent.thread.clone()).or(wished);
         let place = place.filter(|key| self.threads.contains_key(key));
-        let inherits = place.as_ref().is_some_and(|key| self.threads[key].messages > 0);
+        let first = place.as_ref().and_then(|key| self.message(self.threads[key].first?));
+        let inherits = first.is_some_and(|first| self.sees(me, first));
         if !draft.has_subject && parent.is_none() && !inherits {
             return Err("INPUT_INVALID".into());
         }

@@ -14,18 +14,18 @@ mod state;
 mod steps;
 mod verbs;
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
-use relay_core::domain::name::ThreadId;
-use relay_core::verbs::{Request, poll};
 
-use crate::bus::EPOCH;
+use crate::bus::{EPOCH, times};
 use drive::{Binary, Driver, InProcess};
-use state::{Call, Expected, Model};
+use state::{Expected, Model};
 use steps::Step;
 
 impl ReferenceStateMachine for Model {
@@ -64,7 +64,27 @@ struct Real<D> {
 
 struct Compared<D>(PhantomData<D>);
 
-static STEPS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+/// What happened while the real thing was driven in one of the ways.
+struct Tally {
+    steps: AtomicUsize,
+    /// Kinds of events and classes of refusals.
+    seen: Mutex<BTreeSet<&'static str>>,
+}
+
+impl Tally {
+    const fn new() -> Self {
+        Tally { steps: AtomicUsize::new(0), seen: Mutex::new(BTreeSet::new()) }
+    }
+
+    fn steps(&self) -> usize {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, expected: &Expected) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        self.seen.lock().unwrap().extend(expected.kinds.iter().copied().chain(expected.answer.as_ref().err().copied()));
+    }
+}
 
 /// How many steps lie between two looks at everything, and between two replays.
 const LOOKS: usize = 10;
@@ -83,6 +103,7 @@ impl<D: Driver + 'static> StateMachineTest for Compared<D> {
         real.driver.set_clock(model.now);
         if let Some(call) = &expected.call {
             real.steps += 1;
+            D::tally().note(expected);
             match (real.driver.call(call), &expected.answer) {
                 (Ok(actual), Ok(expected)) => {
                     check::answer(&actual, expected)
@@ -92,7 +113,6 @@ impl<D: Driver + 'static> StateMachineTest for Compared<D> {
                 (Err(code), Err(expected)) => assert_eq!(code, *expected, "{call:?}"),
                 (actual, expected) => panic!("{call:?}\nanswered {actual:?}\nexpected {expected:?}"),
             }
-            show_again(&real.driver, call, model);
         }
         real
     }
@@ -120,27 +140,9 @@ impl<D: Driver + 'static> StateMachineTest for Compared<D> {
     }
 }
 
-/// Noting what was shown gives up after 50 ms of contention, which a busy machine can make of nothing; then it is shown
-/// again. So it is asked for again until it is noted, by a poll that shows no more than the request did.
-fn show_again(driver: &impl Driver, call: &Call, model: &Model) {
-    if model.last.as_ref().and_then(|last| last.kinds.last().copied()) != Some("mail_surfaced") {
-        return;
-    }
-    let tip = || driver.store().read().unwrap().tip().unwrap().number;
-    let nothing = poll::Input { thread: ThreadId::parse("no-such-thread").ok(), ..poll::Input::default() };
-    let request = match &call.request {
-        Request::Poll(input) => Request::Poll(input.clone()),
-        _ => Request::Poll(nothing),
-    };
-    while tip() + 1 == model.tip {
-        driver.call(&Call { request: request.clone(), ..call.clone() }).unwrap();
-    }
-}
-
-/// Runs sequences of steps until at least `wanted` requests were made, and returns how many were.
-fn run<D: Driver + 'static>(wanted: usize, longest: usize, counter: &'static AtomicUsize) -> usize {
-    let seed = std::env::var("RELAY_MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_115);
-    let factor: usize = std::env::var("RELAY_MODEL_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+/// Runs sequences of steps until at least `wanted` requests were made.
+fn run<D: Driver + 'static>(wanted: usize, longest: usize) {
+    let seed = std::env::var("RELAY_MODEL_SEED").map_or(20_261_115, |seed| seed.parse::<u64>().unwrap());
     for round in 0.. {
         let config = Config {
             cases: 4,
@@ -151,30 +153,84 @@ fn run<D: Driver + 'static>(wanted: usize, longest: usize, counter: &'static Ato
         };
         let strategy = Model::sequential_strategy(1..=longest);
         let outcome = TestRunner::new(config.clone()).run(&strategy, |(model, steps, seen)| {
-            counter.fetch_add(steps.iter().filter(|step| !matches!(step, Step::Advance(_))).count(), Ordering::Relaxed);
             Compared::<D>::test_sequential(config.clone(), model, steps, seen);
             Ok(())
         });
         if let Err(fault) = outcome {
             panic!("seed {}: {fault}", seed + round);
         }
-        if counter.load(Ordering::Relaxed) >= wanted * factor {
-            break;
+        if D::tally().steps() >= times(wanted) {
+            return;
         }
     }
-    counter.load(Ordering::Relaxed)
 }
+
+/// Every event that a project of one machine can have, but for its own opening and moving.
+const KINDS: [&str; 22] = [
+    "agent_registered",
+    "agent_resumed",
+    "agent_suspended",
+    "agent_reinstated",
+    "agent_retired",
+    "policy_set",
+    "thread_prepared",
+    "thread_left",
+    "thread_closed",
+    "message_sent",
+    "held_lapsed",
+    "mail_surfaced",
+    "mail_read",
+    "mail_acked",
+    "reservation_granted",
+    "reservation_renewed",
+    "reservation_released",
+    "reservation_taken",
+    "link_requested",
+    "link_accepted",
+    "link_blocked",
+    "link_revoked",
+];
+
+/// Every class by which these requests can be refused.
+const CLASSES: [&str; 21] = [
+    "AGENT_NOT_REGISTERED",
+    "AGENT_NAME_TAKEN",
+    "AGENT_RETIRED",
+    "AGENT_SUSPENDED",
+    "THREAD_MISMATCH",
+    "THREAD_NOT_FOUND",
+    "MESSAGE_NOT_FOUND",
+    "NOT_A_RECIPIENT",
+    "RECIPIENT_NOT_FOUND",
+    "CONTACT_REQUIRED",
+    "CONTACT_PENDING",
+    "CONTACT_BLOCKED",
+    "LINK_NOT_FOUND",
+    "FILE_RESERVATION_CONFLICT",
+    "RESERVATION_NOT_HELD",
+    "HOLDER_ALIVE",
+    "PATTERN_INVALID",
+    "PATTERN_OUTSIDE_PROJECT",
+    "TTL_OUT_OF_RANGE",
+    "INPUT_INVALID",
+    "IDEMPOTENCY_REUSED",
+];
 
 #[test]
 fn ten_thousand_random_steps_come_out_as_the_model_says() {
-    let steps = run::<InProcess>(10_000, 300, &STEPS[0]);
-    println!("{steps} steps against the model, in process");
-    assert!(steps >= 10_000);
+    run::<InProcess>(10_000, 300);
+    let tally = InProcess::tally();
+    println!("{} steps against the model, in process", tally.steps());
+    assert!(tally.steps() >= 10_000);
+    let seen = tally.seen.lock().unwrap();
+    let never: Vec<&str> = KINDS.into_iter().chain(CLASSES).filter(|what| !seen.contains(what)).collect();
+    assert_eq!(never, Vec::<&str>::new(), "the steps must come by everything");
+    assert_eq!(seen.len(), KINDS.len() + CLASSES.len(), "{seen:?}");
 }
 
 #[test]
 fn five_hundred_random_steps_through_the_binary_come_out_as_the_model_says() {
-    let steps = run::<Binary>(500, 150, &STEPS[1]);
-    println!("{steps} steps against the model, through the binary");
-    assert!(steps >= 500);
+    run::<Binary>(500, 150);
+    println!("{} steps against the model, through the binary", Binary::tally().steps());
+    assert!(Binary::tally().steps() >= 500);
 }

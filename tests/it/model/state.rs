@@ -111,6 +111,8 @@ pub struct Thread {
     /// As it was first written.
     pub id: String,
     pub members: BTreeSet<Who>,
+    /// The message that set its subject.
+    pub first: Option<Number>,
     pub messages: u64,
     pub done: bool,
 }
@@ -242,9 +244,10 @@ impl Model {
         self.messages.iter().find(|message| message.id == id)
     }
 
-    /// Whether an agent may read a message: it is a party, or somebody stands in the open.
+    /// Whether an agent may read a message: it wrote it, it got it, or somebody stands in the open.
     pub fn sees(&self, who: Who, message: &Message) -> bool {
-        message.from == who || message.copies.iter().any(|copy| copy.to == who || copy.line != Line::Bcc)
+        let shows = |copy: &Copy| copy.line != Line::Bcc || copy.to == who && copy.by.is_some();
+        message.from == who || message.copies.iter().any(shows)
     }
 
     /// Delivered copies of one agent in the order of delivery: (delivering event, message, copy).

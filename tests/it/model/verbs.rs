@@ -166,6 +166,7 @@ impl Model {
         self.threads.entry(id.to_ascii_lowercase()).or_insert_with(|| Thread {
             id: id.to_owned(),
             members: std::collections::BTreeSet::new(),
+            first: None,
             messages: 0,
             done: false,
         })
@@ -195,10 +196,12 @@ impl Model {
     fn change_standing(&mut self, by: Who, input: &standing::Input) -> Outcome<Value> {
         let name = input.name.as_ref().map_or(by, |name| known(name.as_str()).unwrap());
         let before = self.agent(name).ok_or_else(|| Refused::from("AGENT_NOT_REGISTERED"))?.standing;
-        let (after, kind) = match input.action {
-            standing::Action::Retire => (Standing::Retired, "agent_retired"),
-            standing::Action::Suspend => (Standing::Suspended, "agent_suspended"),
-            standing::Action::Reinstate => (Standing::Active, "agent_reinstated"),
+        let (after, kind) = match (input.action, before) {
+            (standing::Action::Retire, _) => (Standing::Retired, "agent_retired"),
+            (standing::Action::Suspend, _) => (Standing::Suspended, "agent_suspended"),
+            (standing::Action::Reinstate, Standing::Suspended) => (Standing::Active, "agent_reinstated"),
+            // Only `start` revives.
+            (standing::Action::Reinstate, other) => (other, "nothing"),
         };
         let mut released = Vec::new();
         if before != after {
@@ -208,7 +211,8 @@ impl Model {
             self.event(kind, by);
             self.agent_mut(name).standing = after;
         }
-        Ok(json!({"agent": name, "released": released}))
+        let state = format!("{:?}", self.standing(self.agent(name).unwrap())).to_lowercase();
+        Ok(json!({"agent": name, "state": state, "released": released}))
     }
 
     /// A retired agent keeps nothing.

@@ -62,6 +62,9 @@ pub struct Renewal {
     pub expires_at: Timestamp,
     pub exclusive: bool,
     pub reason: Option<ThreadId>,
+    /// Claims of others that the answer told the holder of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<Number>,
 }
 
 /// A pair of claims as it was told to one side.

@@ -236,9 +236,11 @@ fn ask(writing: &mut Writing<'_>, me: &Party, other: &Party, why: Option<&str>, 
     current(writing, me, other)
 }
 
-/// Accepts a request: its held mail is delivered by this very event.
+/// Accepts a request. What either side holds for the other is delivered by this very event.
 fn complete(writing: &mut Writing<'_>, link: &Link, by: &Party, by_policy: bool) -> Result<Link> {
-    let delivers: Vec<Number> = writing.tx.held(&link.from, &link.to)?;
+    let mut delivers: Vec<Number> = writing.tx.held(&link.from, &link.to)?;
+    // Its own request lapsed meanwhile: an accepted link is mutual, so nothing need wait any longer.
+    delivers.extend(writing.tx.held(&link.to, &link.from)?);
     let life = link.expires_at.since(link.requested_at);
     let what = Happened::LinkAccepted {
         link: link.id,

@@ -115,8 +115,13 @@ fn selected(writing: &Writing<'_>, agent: &Agent, input: &Input, patterns: &[Pat
         claims.extend(own.filter(|claim| everything || for_reason(claim)));
     }
     for pattern in patterns {
-        let held = writing.tx.claim_on(&agent.name, pattern.as_str())?.filter(|claim| claim.is_live(now));
-        add(&mut claims, held.ok_or_else(|| not_held(writing, agent, pattern.as_str(), None))?);
+        let mut held = writing.tx.claims_on(&agent.name, pattern.as_str())?;
+        held.retain(|claim| claim.is_live(now));
+        if held.is_empty() {
+            return Err(not_held(writing, agent, pattern.as_str(), None));
+        }
+        held.sort_by_key(|claim| claim.id);
+        held.into_iter().for_each(|claim| add(&mut claims, claim));
     }
     for id in &input.id {
         let claim = writing.tx.claim(*id)?;
@@ -169,7 +174,7 @@ fn give_back(
     keep: &[Pattern],
 ) -> Result<Outcome> {
     let kept_already = |claim: &Reservation| keep.iter().any(|pattern| pattern.as_str() == claim.pattern);
-    let (kept, released): (Vec<_>, Vec<_>) = claims.iter().cloned().partition(kept_already);
+    let released: Vec<Reservation> = claims.iter().filter(|claim| !kept_already(claim)).cloned().collect();
     for pattern in keep {
         inside(writing.ctx, pattern, claims)?;
     }
@@ -179,8 +184,9 @@ fn give_back(
     }
     let mut outcome = Outcome { released: released.iter().map(Released::from).collect(), ..Outcome::default() };
     for pattern in keep {
-        let shape = match kept.iter().find(|claim| claim.pattern == pattern.as_str()) {
-            Some(claim) => granted(claim, claim.id),
+        let held = writing.tx.claims_on(&agent.name, pattern.as_str())?.pop();
+        let shape = match held.filter(|claim| claim.is_live(writing.ctx.now)) {
+            Some(claim) => granted(&claim, claim.id),
             None => narrow(writing, agent, pattern, &released)?,
         };
         outcome.kept.push(shape);
@@ -267,6 +273,7 @@ fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: 
             expires_at,
             exclusive: claim.exclusive,
             reason: claim.reason.clone(),
+            conflicts: Vec::new(),
         })
         .collect();
     if !renewals.is_empty() {

@@ -15,7 +15,7 @@ use crate::domain::pattern::{Compiled, Pattern, PatternFault};
 use crate::domain::reservation::{Reservation, ttl_is_valid};
 use crate::domain::time::{Span, Timestamp};
 use crate::error::{Code, Refusal};
-use crate::store::{Facts, Guard, Result, Wait};
+use crate::store::{Facts, Result, Wait};
 use crate::wire::v1::{ConflictShape, GrantedShape, SignalCode};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -222,7 +222,7 @@ fn grant(
     let expires_at = now.plus(ttl);
     let exclusive = !input.shared;
     let pattern = claim.pattern.as_str().to_owned();
-    let held = writing.tx.claim_on(&agent.name, &pattern)?.filter(|held| held.is_live(now));
+    let held = writing.tx.claims_on(&agent.name, &pattern)?.pop().filter(|held| held.is_live(now));
     let reason = input.reason.clone().or_else(|| held.as_ref().and_then(|held| held.reason.clone()));
     let shape = |id, renewed, reason: &Option<ThreadId>| GrantedShape {
         id,
@@ -233,7 +233,8 @@ fn grant(
         renewed,
     };
     if let Some(held) = held {
-        let renewal = Renewal { id: held.id, ttl_ms: ttl.as_millis(), expires_at, exclusive, reason: reason.clone() };
+        let (id, ttl_ms) = (held.id, ttl.as_millis());
+        let renewal = Renewal { id, ttl_ms, expires_at, exclusive, reason: reason.clone(), conflicts };
         writing
             .append(Happened::ReservationRenewed { agent: agent.name.clone(), claims: vec![renewal] }, Vec::new())?;
         return Ok(shape(held.id, true, &reason));
@@ -404,41 +405,41 @@ fn behind(earlier: &Wait) -> Refusal {
 /// Waits until everything wanted is free, first come first served.
 fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Result<Told<Outcome>> {
     let attempt = |ticket| {
-        let claimed =
-            write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)));
-        match claimed {
-            Ok(told) => Ok(Ok(told)),
-            Err(refusal) if refusal.code == Code::FileReservationConflict => Ok(Err(refusal)),
-            Err(refusal) => Err(refusal),
-        }
+        write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
     };
     // Whoever has no ticket yet stands behind everybody who has one.
-    let mut last = match attempt(u64::MAX)? {
-        Ok(told) => return Ok(told),
-        Err(refusal) => refusal,
+    let mut last = match attempt(u64::MAX) {
+        Err(refusal) if refusal.code == Code::FileReservationConflict => refusal,
+        other => return other,
     };
-    let mut place = Place::enter(ctx, &last, wanted)?;
+    let patterns = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
+    let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
+    let mut place = wait::announcement(ctx, "reserve", me, holders(&last), patterns);
+    let (mut guard, ticket) = wait::enter(ctx, &place)?;
+    place.ticket = ticket;
     let granted = wait::until(ctx, time, |now| {
         // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
-        let looked = match held(ctx, input, wanted, place.wait.ticket, now)? {
+        let looked = match held(ctx, input, wanted, ticket, now)? {
             Some(refusal) => Err(refusal),
-            None => attempt(place.wait.ticket)?,
+            None => attempt(ticket),
         };
         match looked {
             Ok(told) => Ok(Look::Ready(told)),
-            Err(refusal) => {
-                place.update(ctx, &refusal)?;
+            Err(refusal) if refusal.code == Code::FileReservationConflict => {
+                place.for_whom = holders(&refusal);
+                wait::change(ctx, &mut *guard, &place)?;
                 let again_at = Some(free_at(ctx, &refusal));
                 last = refusal;
                 Ok(Look::NotYet { again_at })
             }
+            Err(refusal) => Err(refusal),
         }
     })?;
     granted.ok_or_else(|| {
         Code::WaitTimeout
             .refuse(format!("not free within {time}: {}", last.message))
             .with("holders", last.details.get("holders").cloned().unwrap_or_default())
-            .with("patterns", serde_json::json!(place.wait.patterns))
+            .with("patterns", serde_json::json!(place.patterns))
     })
 }
 
@@ -452,32 +453,7 @@ fn held(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], ticket: u64, now: Times
     Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
 }
 
-/// A place among those who wait, and what was announced about it.
-struct Place {
-    guard: Box<dyn Guard>,
-    wait: Wait,
-}
-
-impl Place {
-    fn enter(ctx: &Ctx<'_>, refusal: &Refusal, wanted: &[Wanted]) -> Result<Self> {
-        let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
-        let patterns = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
-        let wait = wait::announcement(ctx, "reserve", me, holders(refusal), patterns);
-        let (guard, ticket) = wait::enter(ctx, &wait)?;
-        Ok(Place { guard, wait: Wait { ticket, ..wait } })
-    }
-
-    /// Keeps the announcement in step with who is waited for.
-    fn update(&mut self, ctx: &Ctx<'_>, refusal: &Refusal) -> Result<()> {
-        let for_whom = holders(refusal);
-        if for_whom == self.wait.for_whom {
-            return Ok(());
-        }
-        self.wait.for_whom = for_whom;
-        wait::change(ctx, &mut *self.guard, &self.wait)
-    }
-}
-
+/// Who stands in the way.
 fn holders(refusal: &Refusal) -> Vec<Party> {
     let holders = refusal.details.get("holders").cloned().unwrap_or_default();
     serde_json::from_value(holders).unwrap_or_default()

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::actor;
 use super::writing::write;
 use super::{Ctx, Done, Outcome as Any};
-use crate::domain::agent::Standing;
+use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Happened;
 use crate::domain::name::AgentName;
 use crate::domain::nearest::nearest;
@@ -59,13 +60,16 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
                 .with("name", name.as_str())
                 .with("nearest", serde_json::json!(near)));
         };
-        let state = match input.action {
+        let standing = match input.action {
             Action::Retire => Standing::Retired,
             Action::Suspend => Standing::Suspended,
-            Action::Reinstate => Standing::Active,
+            Action::Reinstate if agent.standing == Standing::Suspended => Standing::Active,
+            // Only `start` revives: there is no suspension to lift.
+            Action::Reinstate => agent.standing,
         };
+        let state = actor::state(ctx, &Agent { standing, ..agent.clone() });
         let mut released = Vec::new();
-        if agent.standing != state {
+        if agent.standing != standing {
             if input.action == Action::Retire {
                 released = writing
                     .tx

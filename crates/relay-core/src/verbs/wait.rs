@@ -39,6 +39,10 @@ pub(super) fn enter(ctx: &Ctx<'_>, wait: &Wait) -> Result<(Box<dyn Guard>, u64)>
 /// Announces that a wait is for others now, or refuses it as it would a new one.
 pub(super) fn change(ctx: &Ctx<'_>, guard: &mut dyn Guard, wait: &Wait) -> Result<()> {
     let is_own = |other: &Wait| other.pid == wait.pid && other.ticket == wait.ticket;
+    let is_the_same = |other: &Wait| is_own(other) && other.for_whom == wait.for_whom;
+    if ctx.store.presence().waits().iter().any(is_the_same) {
+        return Ok(());
+    }
     let agent = wait.agent.to_string();
     let _gate =
         ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;

@@ -192,6 +192,7 @@ fn renew_by_activity(writing: &mut Writing<'_>) -> Result<()> {
                 expires_at,
                 exclusive: claim.exclusive,
                 reason: claim.reason,
+                conflicts: Vec::new(),
             })
         })
         .collect();

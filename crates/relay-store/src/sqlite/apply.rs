@@ -8,6 +8,8 @@ use relay_core::domain::reservation;
 use relay_core::domain::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Params, Result, params};
 
+use super::search;
+
 /// Brings every projection up to date with one event.
 pub(super) fn apply(connection: &Connection, event: &Event) -> Result<()> {
     let table = Table { connection, number: event.number, at: event.payload.at.millis() };
@@ -85,7 +87,9 @@ impl Table<'_> {
                 messages,
             ),
             Happened::ReservationGranted { .. } => self.granted(what),
-            Happened::ReservationRenewed { claims, .. } => claims.iter().try_for_each(|claim| self.renewed(claim)),
+            Happened::ReservationRenewed { agent, claims } => {
+                claims.iter().try_for_each(|claim| self.renewed(agent, claim))
+            }
             Happened::ReservationReleased { claims, .. } => claims.iter().try_for_each(|id| self.end_claim(*id)),
             Happened::ReservationTaken { id, from, by, generation, expires_at, .. } => {
                 self.taken(*id, from, by, *generation, *expires_at)
@@ -192,11 +196,7 @@ impl Table<'_> {
         for recipient in recipients {
             self.deliver(thread, from, recipient, *ack_within_ms)?;
         }
-        self.run(
-            "INSERT INTO search (rowid, subject, body) VALUES (?1, (SELECT text FROM texts WHERE event = ?1 AND field = 'subject'),
-             (SELECT text FROM texts WHERE event = ?1 AND field = 'body'))",
-            params![self.number],
-        )
+        search::catch_up(self.connection)
     }
 
     fn deliver(&self, thread: &ThreadId, from: &Party, recipient: &Recipient, ack_within: Option<i64>) -> Result<()> {
@@ -281,13 +281,13 @@ impl Table<'_> {
             )?;
         }
         for other in conflicts {
-            self.newcomer_knows(agent, *exclusive, *other)?;
+            self.claimant_knows(agent, self.number, *exclusive, *other)?;
         }
         Ok(())
     }
 
-    /// The answer told the newcomer of these; the other side learns of them from its own poll.
-    fn newcomer_knows(&self, agent: &AgentName, exclusive: bool, other: Number) -> Result<()> {
+    /// The answer told the claimant of this one; the other side learns of it from its own poll.
+    fn claimant_knows(&self, agent: &AgentName, mine: Number, exclusive: bool, other: Number) -> Result<()> {
         let theirs = self
             .connection
             .prepare_cached("SELECT exclusive, generation FROM reservations WHERE id = ?1")?
@@ -295,7 +295,7 @@ impl Table<'_> {
             .optional()?;
         let Some((theirs_exclusive, generation)) = theirs else { return Ok(()) };
         let mark = reservation::mark(exclusive, theirs_exclusive, generation);
-        self.told(&Party::Agent(agent.clone()), &Told { mine: self.number, theirs: other, mark })
+        self.told(&Party::Agent(agent.clone()), &Told { mine, theirs: other, mark })
     }
 
     /// Claims that expired a day ago no longer stand in anybody's way: they leave the indexes.
@@ -315,7 +315,10 @@ impl Table<'_> {
         self.run("DELETE FROM told WHERE mine = ?1", [id])
     }
 
-    fn renewed(&self, claim: &Renewal) -> Result<()> {
+    fn renewed(&self, agent: &AgentName, claim: &Renewal) -> Result<()> {
+        for other in &claim.conflicts {
+            self.claimant_knows(agent, claim.id, claim.exclusive, *other)?;
+        }
         self.run(
             "UPDATE reservations SET ttl = ?2, granted_at = ?3, expires_at = ?4, renew_at = ?5, exclusive = ?6, reason = ?7 WHERE id = ?1",
             params![
@@ -382,18 +385,19 @@ impl Table<'_> {
         )
     }
 
-    /// The acceptance delivers what was held for the one who was asked.
+    /// The acceptance delivers what one side held for the other.
     fn release_held(&self, link: Number, message: Number) -> Result<()> {
         self.run(
             "UPDATE deliveries SET delivered_by = ?3, delivered_at = ?4,
              ack_due = ?4 + (SELECT ack_within FROM messages WHERE number = ?1)
-             WHERE message = ?1 AND recipient = (SELECT asked FROM links WHERE id = ?2) AND delivered_by IS NULL",
+             WHERE message = ?1 AND delivered_by IS NULL
+             AND recipient = (SELECT CASE deliveries.sender WHEN asker THEN asked ELSE asker END FROM links WHERE id = ?2)",
             params![message, link, self.number, self.at],
         )?;
         self.run(
             "INSERT OR IGNORE INTO members (thread, party) SELECT m.thread, d.recipient FROM messages m JOIN deliveries d ON d.message = m.number
-             WHERE m.number = ?1 AND d.recipient = (SELECT asked FROM links WHERE id = ?2) AND d.line <> 'bcc'",
-            params![message, link],
+             WHERE m.number = ?1 AND d.delivered_by = ?2 AND d.line <> 'bcc'",
+            params![message, self.number],
         )
     }
 }

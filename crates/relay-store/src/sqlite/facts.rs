@@ -210,14 +210,7 @@ impl Facts for View<'_> {
     }
 
     fn search(&self, words: &str, limit: usize) -> Result<Vec<Number>> {
-        // Each word is quoted: what people type is text to find, not a query language.
-        let quoted: Vec<String> =
-            words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-        self.all(
-            "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
-            params![quoted.join(" "), limit],
-            |row| row.get(0),
-        )
+        self.search_words(words, limit)
     }
 
     fn claims(&self) -> Result<Vec<Reservation>> {
@@ -228,8 +221,10 @@ impl Facts for View<'_> {
         self.claims_where("r.holder = ?1", [holder.as_str()])
     }
 
-    fn claim_on(&self, holder: &AgentName, pattern: &str) -> Result<Option<Reservation>> {
-        Ok(self.claims_where("r.holder = ?1 AND r.pattern = ?2", params![holder.as_str(), pattern])?.pop())
+    fn claims_on(&self, holder: &AgentName, pattern: &str) -> Result<Vec<Reservation>> {
+        let mut claims = self.claims_where("r.holder = ?1 AND r.pattern = ?2", params![holder.as_str(), pattern])?;
+        claims.sort_by_key(|claim| claim.expires_at);
+        Ok(claims)
     }
 
     fn count_claims(&self, holder: &AgentName, now: Timestamp) -> Result<usize> {
