@@ -19,7 +19,7 @@ const WALKED: [&str; 8] = [
     "SCAN events",
     "SCAN h USING INDEX threads_by_activity",
     "SCAN r USING INDEX claims_by_expiry",
-    "SCAN fresh VIRTUAL TABLE",
+    "SCAN temp.fresh VIRTUAL TABLE",
     "SCAN search VIRTUAL TABLE",
     "SCAN threads",
 ];
