@@ -103,7 +103,7 @@ fn mail(facts: &dyn Facts, me: &Party, other: &Party, thread: &ThreadId, now: Ti
 fn claims(facts: &dyn Facts, name: &AgentName, thread: &ThreadId, now: Timestamp) -> Result<()> {
     facts.claims()?;
     facts.claims_of(name)?;
-    facts.claim_on(name, "src/**")?;
+    facts.claims_on(name, "src/**")?;
     facts.count_claims(name, now)?;
     facts.claims_to_renew(name, now)?;
     facts.claims_for(thread)?;
