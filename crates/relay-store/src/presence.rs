@@ -185,8 +185,9 @@ mod tests {
     fn an_update_replaces_what_was_announced() {
         let (_folder, files) = place();
         let mut guard = enter(&files, &wait("BlueLake", 1));
-        guard.update(&wait("BlueLake", 9));
-        assert_eq!(files.waits(), [wait("BlueLake", 9)]);
+        let changed = Wait { patterns: vec!["doc".to_owned()], ..wait("BlueLake", 1) };
+        guard.update(&changed);
+        assert_eq!(files.waits(), [changed]);
     }
 
     #[test]
