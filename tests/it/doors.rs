@@ -49,7 +49,7 @@ fn a_release_binary_ignores_the_doors_that_tests_use() {
         reserve_with_failpoint(&release, failpoint).success();
     }
     let program = std::fs::read(&release).unwrap();
-    for word in ["RELAY_TEST_CLOCK", "FAILPOINTS", "store-before-commit", "store-after-commit"] {
+    for word in ["RELAY_TEST_CLOCK", "RELAY_TEST_BREAK", "FAILPOINTS", "store-before-commit", "store-after-commit"] {
         let found = program.windows(word.len()).any(|window| window == word.as_bytes());
         assert!(!found, "the release binary knows {word}");
     }

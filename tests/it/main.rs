@@ -2,7 +2,12 @@
 //!
 //! A file per verb, per invariant and per kind of trouble. `bus.rs` is the environment that makes them read like a
 //! terminal.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on should say where")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should say where"
+)]
 
 #[cfg(not(feature = "test-doors"))]
 compile_error!("these tests need the test doors: run `scripts/test`, or `cargo test --features test-doors`");
@@ -54,6 +59,7 @@ mod privilege;
 mod quiet;
 mod races;
 mod reading;
+mod search;
 mod smoke;
 mod terminal;
 mod trace;

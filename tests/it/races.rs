@@ -5,10 +5,9 @@ use std::sync::Barrier;
 
 use serde_json::Value;
 
-use crate::bus::{Bus, Run};
+use crate::bus::{Bus, Run, times};
 
 const PROCESSES: usize = 64;
-const LOOPS: usize = 4;
 
 /// Runs as many stories at once as there are, all from the same moment, and returns what each came to.
 fn at_once<T: Send>(count: usize, story: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -52,13 +51,28 @@ fn count(events: &[Value], kind: &str) -> usize {
     events.iter().filter(|event| event["kind"] == kind).count()
 }
 
+/// The numbers of all mail that an agent has, read or not.
+fn inbox(bus: &Bus, agent: &str) -> Vec<u64> {
+    let (mut ids, mut cursor) = (Vec::new(), 0);
+    loop {
+        let page = bus.relay(agent, ["poll", "--all", "--after", &cursor.to_string()]).success().result();
+        let messages = page["messages"].as_array().unwrap();
+        if messages.is_empty() {
+            return ids;
+        }
+        ids.extend(messages.iter().map(|message| message["id"].as_u64().unwrap()));
+        cursor = page["cursor"].as_u64().unwrap();
+    }
+}
+
 /// One process after the other for this agent; returns the numbers of the messages it was told are sent, by recipient.
-fn busy_agent(bus: &Bus, index: usize) -> Vec<(String, u64)> {
+fn busy_agent(bus: &Bus, index: usize, loops: usize) -> Vec<(String, u64)> {
     let me = name(index);
     let run = |args: &[&str]| bus.relay(&me, args).success().result();
     let mut sent = Vec::new();
-    for turn in 0..LOOPS {
-        let to = name((index + turn + 1) % PROCESSES);
+    for turn in 0..loops {
+        // Everybody but oneself, in turn.
+        let to = name((index + 1 + turn % (PROCESSES - 1)) % PROCESSES);
         let body = format!("{me} {turn}");
         let answer =
             run(&["send", "--to", &to, "--thread", "bd-1", "--subject", "Work", "--body", &body, "--ack-required"]);
@@ -80,26 +94,25 @@ fn busy_agent(bus: &Bus, index: usize) -> Vec<(String, u64)> {
 fn sixty_four_processes_with_mixed_verbs_lose_nothing_and_are_never_told_busy() {
     let bus = Bus::new();
     at_once(PROCESSES, |index| bus.relay(&name(index), ["start"]).success());
-    let sent: Vec<(String, u64)> = at_once(PROCESSES, |index| busy_agent(&bus, index)).concat();
+    let loops = times(4);
+    let sent: Vec<(String, u64)> = at_once(PROCESSES, |index| busy_agent(&bus, index, loops)).concat();
     let events = history(&bus);
     assert_eq!(count(&events, "project_opened"), 1);
     assert_eq!(count(&events, "agent_registered"), PROCESSES);
-    assert_eq!(count(&events, "reservation_granted"), PROCESSES * LOOPS);
-    assert_eq!(count(&events, "reservation_released"), PROCESSES * LOOPS);
+    assert_eq!(count(&events, "reservation_granted"), PROCESSES * loops);
+    assert_eq!(count(&events, "reservation_released"), PROCESSES * loops);
     let recorded: Vec<u64> = events
         .iter()
         .filter(|event| event["kind"] == "message_sent")
         .map(|event| event["number"].as_u64().unwrap())
         .collect();
     let told: BTreeSet<u64> = sent.iter().map(|(_, id)| *id).collect();
-    assert_eq!(told.len(), PROCESSES * LOOPS, "two sends were given one number");
+    assert_eq!(told.len(), PROCESSES * loops, "two sends were given one number");
     assert_eq!(recorded, told.into_iter().collect::<Vec<_>>(), "acknowledged and recorded sends differ");
     let mut expected: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     sent.into_iter().for_each(|(to, id)| assert!(expected.entry(to).or_default().insert(id)));
     for (agent, ids) in expected {
-        let got = bus.relay(&agent, ["poll", "--all"]).success().result();
-        let got: Vec<u64> =
-            got["messages"].as_array().unwrap().iter().map(|message| message["id"].as_u64().unwrap()).collect();
+        let got = inbox(&bus, &agent);
         assert_eq!(got, ids.into_iter().collect::<Vec<_>>(), "the inbox of {agent}");
     }
 }
@@ -107,7 +120,6 @@ fn sixty_four_processes_with_mixed_verbs_lose_nothing_and_are_never_told_busy() 
 #[test]
 fn of_two_racing_claims_exactly_one_sees_the_other_and_the_other_learns_of_it() {
     const LANES: usize = 4;
-    const ROUNDS: usize = 25;
     let agents: Vec<String> = (0..2 * LANES).map(name).collect();
     let bus = Bus::with(&agents.iter().map(String::as_str).collect::<Vec<_>>());
     let round = |lane: usize, round: usize| {
@@ -125,13 +137,13 @@ fn of_two_racing_claims_exactly_one_sees_the_other_and_the_other_learns_of_it() 
         assert_eq!(contested.len(), 1, "{folder}: {contested:?}");
         assert_eq!(contested[0]["id"], claims[newcomer]["granted"][0]["id"]);
         assert_eq!(told(newcomer), Vec::<Value>::new(), "{folder}: the newcomer knows already");
-        for side in 0..2 {
-            bus.relay(pair[side], ["release", "--all"]).success();
+        for (side, agent) in pair.iter().enumerate() {
+            bus.relay(agent, ["release", "--all"]).success();
             // The end of the contest is news as well; it must not stand in the way of the next round.
             told(side);
         }
     };
-    at_once(LANES, |lane| (0..ROUNDS).for_each(|turn| round(lane, turn)));
+    at_once(LANES, |lane| (0..times(25)).for_each(|turn| round(lane, turn)));
     history(&bus);
 }
 

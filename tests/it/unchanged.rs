@@ -9,7 +9,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::bus::{Bus, Run, run};
 
 /// Everything below a home as lines of text: each file with its content, each database with its rows. Left out is what
-/// a failed request may leave behind: itself in `failed_requests`, and its name on the gate.
+/// a failed request may leave behind: itself in `failed_requests`, its name on the gate,
+/// and its place in the line before it.
 pub fn snapshot(home: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     walk(home, &mut lines);
@@ -19,7 +20,9 @@ pub fn snapshot(home: &Path) -> Vec<String> {
 fn walk(path: &Path, lines: &mut Vec<String>) {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return };
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    if metadata.is_dir() {
+    if metadata.is_dir() && name == "line" {
+        // Whoever takes a turn stands in the line before it, also to be refused.
+    } else if metadata.is_dir() {
         lines.push(format!("{}/", path.display()));
         let mut entries: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
         entries.sort();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bus::{Bus, Run};
+use crate::bus::{Bus, Run, times};
 
 const LANES: usize = 4;
 const RACES: usize = 1_000;
@@ -69,7 +69,7 @@ fn no_wake_up_is_lost_in_a_thousand_races_of_send_and_wait() {
         let bus = Bus::with(&["BlueLake", "RedForest"]);
         bus.send("RedForest", "BlueLake", "bd-1", "Work");
         let first = bus.relay("BlueLake", ["poll"]).success().result()["cursor"].as_u64().unwrap();
-        (0..RACES / LANES).fold(first, |cursor, round| race(&bus, ("BlueLake", "RedForest"), cursor, round))
+        (0..times(RACES) / LANES).fold(first, |cursor, round| race(&bus, ("BlueLake", "RedForest"), cursor, round))
     };
     std::thread::scope(|scope| (0..LANES).for_each(|_| drop(scope.spawn(lane))));
 }

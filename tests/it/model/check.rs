@@ -114,7 +114,7 @@ fn state_of(copy: &Copy) -> State {
     }
 }
 
-fn inbox_of<'a>(model: &'a Model, who: Who, with_read: bool) -> impl Iterator<Item = (u64, &'a Copy)> {
+fn inbox_of(model: &Model, who: Who, with_read: bool) -> impl Iterator<Item = (u64, &Copy)> {
     let inbox = model.inbox(who).into_iter().map(|(_, message, copy)| (message.id, copy));
     inbox.filter(move |(_, copy)| with_read || copy.read.is_none())
 }

@@ -21,7 +21,7 @@ impl Model {
     }
 
     pub fn reserve(&mut self, call: &Call, input: &reserve::Input) -> Outcome<Value> {
-        let ttl = input.ttl.map(|ttl| ttl.as_millis());
+        let ttl = input.ttl.map(relay_core::domain::time::Span::as_millis);
         check_ttl(ttl.unwrap_or(HOUR))?;
         self.well_formed(&input.patterns)?;
         let reason = input.reason.as_ref().map(relay_core::domain::name::ThreadId::as_str);

@@ -38,7 +38,7 @@ impl Model {
         } else if input.revoke {
             self.revoke(me, other)
         } else {
-            self.ask_for_contact(me, other, input.ttl.map(|ttl| ttl.as_millis()))
+            self.ask_for_contact(me, other, input.ttl.map(relay_core::domain::time::Span::as_millis))
         }
     }
 

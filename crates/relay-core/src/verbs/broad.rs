@@ -76,6 +76,7 @@ mod tests {
         Files(Some(paths.into()))
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "rows read better without references")]
     fn check(files: &Files, pattern: &str, expected: Option<Breadth>) {
         let pattern = Pattern::parse(pattern, &["/r"]).unwrap_or_else(|fault| panic!("{fault}"));
         assert_eq!(breadth(files, &pattern), expected, "{}", pattern.as_str());

@@ -15,7 +15,7 @@ use crate::domain::pattern::{Compiled, Pattern, PatternFault};
 use crate::domain::reservation::{Reservation, ttl_is_valid};
 use crate::domain::time::{Span, Timestamp};
 use crate::error::{Code, Refusal};
-use crate::store::{Facts, Guard, Result, Wait};
+use crate::store::{Facts, Result, Wait};
 use crate::wire::v1::{ConflictShape, GrantedShape, SignalCode};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -404,37 +404,42 @@ fn behind(earlier: &Wait) -> Refusal {
 
 /// Waits until everything wanted is free, first come first served.
 fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Result<Told<Outcome>> {
-    let mut guard: Option<(Box<dyn Guard>, u64)> = None;
-    let mut last: Option<Refusal> = None;
-    let patterns: Vec<String> = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
+    let attempt = |ticket| {
+        write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
+    };
+    // Whoever has no ticket yet stands behind everybody who has one.
+    let mut last = match attempt(u64::MAX) {
+        Err(refusal) if refusal.code == Code::FileReservationConflict => refusal,
+        other => return other,
+    };
+    let patterns = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
+    let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
+    let mut place = wait::announcement(ctx, "reserve", me, holders(&last), patterns);
+    let (mut guard, ticket) = wait::enter(ctx, &place)?;
+    place.ticket = ticket;
     let granted = wait::until(ctx, time, |now| {
-        // Whoever has no ticket yet stands behind everybody who has one.
-        let ticket = guard.as_ref().map_or(u64::MAX, |(_, ticket)| *ticket);
         // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
-        let held = if guard.is_some() { held(ctx, input, wanted, ticket, now)? } else { None };
-        let attempt = match held {
+        let looked = match held(ctx, input, wanted, ticket, now)? {
             Some(refusal) => Err(refusal),
-            None => {
-                write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
-            }
+            None => attempt(ticket),
         };
-        match attempt {
+        match looked {
             Ok(told) => Ok(Look::Ready(told)),
             Err(refusal) if refusal.code == Code::FileReservationConflict => {
-                let again_at = announce(ctx, &refusal, &patterns, &mut guard)?;
-                last = Some(refusal);
-                Ok(Look::NotYet { again_at: Some(again_at) })
+                place.for_whom = holders(&refusal);
+                wait::change(ctx, &mut *guard, &place)?;
+                let again_at = Some(free_at(ctx, &refusal));
+                last = refusal;
+                Ok(Look::NotYet { again_at })
             }
             Err(refusal) => Err(refusal),
         }
     })?;
     granted.ok_or_else(|| {
-        let why = last.as_ref().map(|refusal| refusal.message.clone()).unwrap_or_default();
-        let holders = last.as_ref().and_then(|refusal| refusal.details.get("holders").cloned()).unwrap_or_default();
         Code::WaitTimeout
-            .refuse(format!("not free within {time}: {why}"))
-            .with("holders", holders)
-            .with("patterns", serde_json::json!(patterns))
+            .refuse(format!("not free within {time}: {}", last.message))
+            .with("holders", last.details.get("holders").cloned().unwrap_or_default())
+            .with("patterns", serde_json::json!(place.patterns))
     })
 }
 
@@ -448,26 +453,15 @@ fn held(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], ticket: u64, now: Times
     Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
 }
 
-/// Keeps the announcement in step with who is waited for; says when time alone may free the paths.
-fn announce(
-    ctx: &Ctx<'_>,
-    refusal: &Refusal,
-    patterns: &[String],
-    guard: &mut Option<(Box<dyn Guard>, u64)>,
-) -> Result<Timestamp> {
-    let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
-    let holders: Vec<Party> = refusal
-        .details
-        .get("holders")
-        .and_then(|holders| serde_json::from_value(holders.clone()).ok())
-        .unwrap_or_default();
-    let wait = wait::announcement(ctx, "reserve", me.clone(), holders, patterns.to_vec());
-    match guard {
-        Some((guard, ticket)) => wait::change(ctx, &mut **guard, &Wait { ticket: *ticket, ..wait })?,
-        None => *guard = Some(wait::enter(ctx, &wait)?),
-    }
-    let soon = ctx.clock.now().plus(Span::seconds(2));
-    let free_at = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
+/// Who stands in the way.
+fn holders(refusal: &Refusal) -> Vec<Party> {
+    let holders = refusal.details.get("holders").cloned().unwrap_or_default();
+    serde_json::from_value(holders).unwrap_or_default()
+}
+
+/// When time alone may free the paths.
+fn free_at(ctx: &Ctx<'_>, refusal: &Refusal) -> Timestamp {
+    let told = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
     // Behind another waiter only its process's end may free the way, and that wakes nobody.
-    Ok(free_at.unwrap_or(soon))
+    told.unwrap_or_else(|| ctx.clock.now().plus(Span::seconds(2)))
 }

@@ -8,6 +8,8 @@ use relay_core::domain::reservation;
 use relay_core::domain::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Params, Result, params};
 
+use super::search;
+
 /// Brings every projection up to date with one event.
 pub(super) fn apply(connection: &Connection, event: &Event) -> Result<()> {
     let table = Table { connection, number: event.number, at: event.payload.at.millis() };
@@ -194,11 +196,7 @@ impl Table<'_> {
         for recipient in recipients {
             self.deliver(thread, from, recipient, *ack_within_ms)?;
         }
-        self.run(
-            "INSERT INTO search (rowid, subject, body) VALUES (?1, (SELECT text FROM texts WHERE event = ?1 AND field = 'subject'),
-             (SELECT text FROM texts WHERE event = ?1 AND field = 'body'))",
-            params![self.number],
-        )
+        search::catch_up(self.connection)
     }
 
     fn deliver(&self, thread: &ThreadId, from: &Party, recipient: &Recipient, ack_within: Option<i64>) -> Result<()> {

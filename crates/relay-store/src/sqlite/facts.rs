@@ -210,14 +210,7 @@ impl Facts for View<'_> {
     }
 
     fn search(&self, words: &str, limit: usize) -> Result<Vec<Number>> {
-        // Each word is quoted: what people type is text to find, not a query language.
-        let quoted: Vec<String> =
-            words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-        self.all(
-            "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
-            params![quoted.join(" "), limit],
-            |row| row.get(0),
-        )
+        self.search_words(words, limit)
     }
 
     fn claims(&self) -> Result<Vec<Reservation>> {

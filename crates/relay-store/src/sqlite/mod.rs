@@ -10,6 +10,7 @@ mod open;
 mod plan;
 pub mod replay;
 mod rows;
+mod search;
 mod transaction;
 mod view;
 mod watch;

@@ -37,7 +37,7 @@ pub(super) fn play(stage: &mut Stage) -> Result<()> {
 /// Narrates a step in one line.
 fn tell(stage: &mut Stage, reply: Reply, template: &str) -> Result<Reply> {
     let line = reply.fill(template)?;
-    stage.tell(&reply, vec![line]);
+    stage.tell(&reply, &[line]);
     Ok(reply)
 }
 
@@ -183,7 +183,7 @@ fn a_block_holds(stage: &mut Stage, desks: &Desks) -> Result<()> {
     let reply = stage.run_printed(RED, first)?.success()?;
     let reply = reply.expect("/result/agents/0/name", BLUE)?.expect("/result/agents/2/name", GOLD)?;
     let lines = reply.fill_each("/result/agents", "{/name} is {/state} and takes mail by policy {/policy}: {/task}")?;
-    stage.tell(&reply, lines);
+    stage.tell(&reply, &lines);
     let send =
         ["send", "--to", "human", "--thread", "docs-7", "--subject", "Session length", "--body", "GoldOwl blocks me."];
     let reply = stage.run(RED, &desks.red, &send)?.success()?.expect("/result/message/recipients/0/name", "human")?;
@@ -207,7 +207,7 @@ fn all_is_given_back(stage: &mut Stage, desks: &Desks) -> Result<()> {
     let reply = reply.expect("/result/cursor", newest)?;
     let mut lines = vec![reply.fill("{/result/cursor} events are on record; the last of them:")?];
     lines.extend(reply.fill_each("/result/events", "#{/number} {/at} {/actor} {/kind}")?);
-    stage.tell(&reply, lines);
+    stage.tell(&reply, &lines);
     Ok(())
 }
 
@@ -221,7 +221,7 @@ fn tell_refusal(stage: &mut Stage, refused: &Reply) -> Result<()> {
             lines.push(refused.fill(&format!("     {{/error/playbook/{number}/run}}"))?);
         }
     }
-    stage.tell(refused, lines);
+    stage.tell(refused, &lines);
     Ok(())
 }
 

@@ -148,14 +148,16 @@ impl Stage {
     /// Runs one command to its end.
     pub fn run(&self, agent: &str, folder: &Path, arguments: &[&str]) -> Result<Reply> {
         let run = typed(arguments);
-        let output = self.relay(folder, &named(agent, arguments))?.output().map_err(cannot_start)?;
+        let output = self.relay(folder, &named(agent, arguments))?.output().map_err(|fault| cannot_start(&fault))?;
         self.read(agent, run, &output)
     }
 
     /// Runs a command of an answer exactly as it was printed, from a folder that has nothing to do with the project.
     pub fn run_printed(&self, agent: &str, printed: Vec<String>) -> Result<Reply> {
-        let output =
-            self.relay(self.root.path(), printed.get(1..).unwrap_or_default())?.output().map_err(cannot_start)?;
+        let output = self
+            .relay(self.root.path(), printed.get(1..).unwrap_or_default())?
+            .output()
+            .map_err(|fault| cannot_start(&fault))?;
         self.read(agent, printed, &output)
     }
 
@@ -169,7 +171,8 @@ impl Stage {
     /// Starts a command that waits, and returns when relay itself says that it does.
     pub fn start_waiting(&self, agent: &str, folder: &Path, arguments: &[&str]) -> Result<Waiting> {
         let mut command = self.relay(folder, &named(agent, arguments))?;
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(cannot_start)?;
+        let child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|fault| cannot_start(&fault))?;
         let mut waiting = Waiting { child: Some(child), agent: agent.to_owned(), run: typed(arguments) };
         let project = repository::resolve(&self.main_worktree())?;
         let home = Home::new(self.home(), Limits::default(), 0);
@@ -190,15 +193,15 @@ impl Stage {
         let Some(child) = waiting.child.take() else {
             return Err(Code::Internal.refuse("the waiting process is gone"));
         };
-        let output = child.wait_with_output().map_err(cannot_start)?;
+        let output = child.wait_with_output().map_err(|fault| cannot_start(&fault))?;
         self.read(&waiting.agent, std::mem::take(&mut waiting.run), &output)
     }
 
     /// Narrates a step: who ran what, and what the answer says.
-    pub fn tell(&mut self, reply: &Reply, lines: Vec<String>) {
+    pub fn tell(&mut self, reply: &Reply, lines: &[String]) {
         if !self.output.json {
             let mut text = format!("{:<9} {}\n", reply.agent.bold(), shell::line(&reply.run).cyan());
-            for line in &lines {
+            for line in lines {
                 text.push_str(&format!("          {line}\n"));
             }
             self.output.text(&text);
@@ -221,6 +224,6 @@ fn named(agent: &str, arguments: &[&str]) -> Vec<String> {
     ["--agent", agent].into_iter().chain(arguments.iter().copied()).map(str::to_owned).collect()
 }
 
-fn cannot_start(fault: std::io::Error) -> relay_core::error::Refusal {
+fn cannot_start(fault: &std::io::Error) -> relay_core::error::Refusal {
     Code::Internal.refuse(format!("a process of the demo cannot be run: {fault}"))
 }
