@@ -69,8 +69,7 @@ fn a_process_does_its_errand() {
     };
     let (errand, address) = given.split_once(' ').unwrap();
     do_errand(errand, &*at(address), || {
-        println!("done");
-        std::io::stdout().flush().unwrap();
+        writeln!(std::io::stdout(), "done").unwrap();
         // Until it is killed, or whoever started it is gone.
         let _ = std::io::stdin().read_line(&mut String::new());
     });
