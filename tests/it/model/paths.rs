@@ -1,6 +1,9 @@
 //! Patterns by brute force: a few patterns, a few paths, and a matcher that tries everything. It shares nothing with the
 //! automaton that it is compared with.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 /// Patterns whose canonical text is what stands here.
 pub const PATTERNS: [&str; 14] =
     ["a", "a/b", "a/b/c", "b", "a/*", "*/b", "?", "**", "a/**", "**/c", "[ab]/c", "{a,b}/c", "a/*/", "res:db"];
@@ -21,11 +24,20 @@ fn universe() -> Vec<String> {
     paths
 }
 
+/// Every two of the patterns that share a path, tried out once.
+static MEETING: LazyLock<BTreeSet<(&str, &str)>> = LazyLock::new(|| {
+    let universe = universe();
+    let meet = |one: &str, other: &str| {
+        let is_resource = one.starts_with("res:") || other.starts_with("res:");
+        if is_resource { one == other } else { universe.iter().any(|path| matches(one, path) && matches(other, path)) }
+    };
+    let pairs = PATTERNS.into_iter().flat_map(|one| PATTERNS.into_iter().map(move |other| (one, other)));
+    pairs.filter(|(one, other)| meet(one, other)).collect()
+});
+
 pub fn overlap(one: &str, other: &str) -> bool {
-    if one.starts_with("res:") || other.starts_with("res:") {
-        return one == other;
-    }
-    universe().iter().any(|path| matches(one, path) && matches(other, path))
+    let meeting: &BTreeSet<(&str, &str)> = &MEETING;
+    meeting.contains(&(one, other))
 }
 
 pub fn matches(pattern: &str, path: &str) -> bool {
