@@ -436,5 +436,8 @@ mod tests {
         let project = ProjectKey::resolved(format!("/srv/{}", "x".repeat(200)));
         let id = ThreadId::of_other_project(&project, &thread);
         assert_eq!(id.as_str(), format!("{}.bd-1", "x".repeat(64)));
+        let just_fits = ThreadId::parse(&"t".repeat(124)).unwrap_or_else(|fault| panic!("{fault}"));
+        let id = ThreadId::of_other_project(&ProjectKey::resolved("/srv/app"), &just_fits);
+        assert_eq!(id.as_str(), format!("app.{just_fits}"), "nothing is cut off that fits");
     }
 }
