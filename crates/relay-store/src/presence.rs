@@ -95,7 +95,7 @@ impl Presence for Files {
         let ordinal = ENTERED.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{}-{ordinal}.live", std::process::id()));
         let lock = announce(&path, wait).map_err(|fault| io_refusal(&path, &fault))?;
-        Ok(Box::new(Entered { lock, path }))
+        Ok(Box::new(Entered { lock, path, ticket: wait.ticket }))
     }
 
     fn waits(&self) -> Vec<Wait> {
@@ -119,11 +119,12 @@ fn announce(path: &Path, wait: &Wait) -> std::io::Result<File> {
 struct Entered {
     lock: File,
     path: PathBuf,
+    ticket: u64,
 }
 
 impl Guard for Entered {
     fn update(&mut self, wait: &Wait) {
-        if let Ok(lock) = announce(&self.path, wait) {
+        if let Ok(lock) = announce(&self.path, &Wait { ticket: self.ticket, ..wait.clone() }) {
             self.lock = lock;
         }
     }
@@ -184,8 +185,9 @@ mod tests {
     fn an_update_replaces_what_was_announced() {
         let (_folder, files) = place();
         let mut guard = enter(&files, &wait("BlueLake", 1));
-        guard.update(&wait("BlueLake", 9));
-        assert_eq!(files.waits(), [wait("BlueLake", 9)]);
+        let changed = Wait { patterns: vec!["doc".to_owned()], ..wait("BlueLake", 1) };
+        guard.update(&changed);
+        assert_eq!(files.waits(), [changed]);
     }
 
     #[test]

@@ -200,6 +200,9 @@ mod tests {
         assert!(one.is_blocked_by(&party("Blue")));
         assert!(!one.is_blocked_by(&party("Red")));
         assert_eq!(one.blockers().count(), 1);
+        let other = link(Decided::Requested, false, true, Span::hours(1));
+        assert!(other.is_blocked_by(&party("Red")));
+        assert!(!other.is_blocked_by(&party("Blue")));
         assert_eq!(link(Decided::Requested, true, true, Span::hours(1)).blockers().count(), 2);
         assert_eq!(one.other(&party("Blue")), &party("Red"));
         assert_eq!(one.other(&party("Red")), &party("Blue"));

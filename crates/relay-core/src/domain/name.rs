@@ -396,4 +396,45 @@ mod tests {
             assert_eq!(Party::try_from(text.to_owned()).map(String::from), Ok(text.to_owned()));
         }
     }
+
+    #[test]
+    fn names_and_ids_are_the_same_without_regard_to_case_and_keep_their_spelling() {
+        let agent = |text: &str| AgentName::parse(text).unwrap_or_else(|fault| panic!("{fault}"));
+        let thread = |text: &str| ThreadId::parse(text).unwrap_or_else(|fault| panic!("{fault}"));
+        let (blue, shouted) = (agent("BlueLake"), agent("BLUELAKE"));
+        assert_eq!((blue.as_str(), blue.key().as_str(), shouted.key()), ("BlueLake", "bluelake", blue.key()));
+        assert!(blue.same_as(&shouted) && !blue.same_as(&agent("BlueLakes")));
+        let (task, same) = (thread("BD-1"), thread("bd-1"));
+        assert_eq!((task.as_str(), task.key().as_str(), same.key()), ("BD-1", "bd-1", task.key()));
+        assert!(task.same_as(&same) && !task.same_as(&thread("bd-2")));
+        assert_eq!(ProjectKey::resolved("/srv/app").as_str(), "/srv/app");
+    }
+
+    #[test]
+    fn only_an_agent_of_this_project_is_one_by_its_name() {
+        let name = |text: &str| AgentName::parse(text).unwrap_or_else(|fault| panic!("{fault}"));
+        let party = |text: &str| Party::try_from(text.to_owned()).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(party("BlueLake").agent(), Some(&name("BlueLake")));
+        assert!(party("BlueLake").is(&name("bluelake")) && !party("BlueLake").is(&name("RedForest")));
+        for other in ["BlueLake@/srv/app", "human", "relay"] {
+            assert_eq!(party(other).agent(), None, "{other}");
+            assert!(!party(other).is(&name("BlueLake")), "{other}");
+        }
+    }
+
+    #[test]
+    fn an_address_reads_back_from_its_text() {
+        for text in ["BlueLake", "BlueLake@/srv/app", "@thread", "not a name", ""] {
+            let address = Address::parse(text);
+            assert_eq!((address.to_string(), String::from(address)), (text.to_owned(), text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_long_project_leaves_room_for_the_thread() {
+        let thread = ThreadId::parse("bd-1").unwrap_or_else(|fault| panic!("{fault}"));
+        let project = ProjectKey::resolved(format!("/srv/{}", "x".repeat(200)));
+        let id = ThreadId::of_other_project(&project, &thread);
+        assert_eq!(id.as_str(), format!("{}.bd-1", "x".repeat(64)));
+    }
 }

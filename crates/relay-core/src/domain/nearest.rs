@@ -94,6 +94,7 @@ mod tests {
         check("RedForestt", &["RedForest"], &["RedForest"]);
         check("RadForest", &["RedForest"], &["RedForest"]);
         check("inobx", &["inbox", "send"], &["inbox"]);
+        check("lake", &["Blakes", "Blakesx"], &["Blakes"]);
     }
 
     #[test]

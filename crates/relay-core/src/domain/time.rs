@@ -208,4 +208,12 @@ mod tests {
         assert!(now.plus(Span::minutes(5)).is_believable(now));
         assert!(!now.plus(Span::millis(5 * 60_000 + 1)).is_believable(now));
     }
+
+    #[test]
+    fn an_instant_and_a_length_are_their_milliseconds() {
+        assert_eq!(Timestamp::from_millis(1_794_700_800_007).millis(), 1_794_700_800_007);
+        assert_eq!((Span::days(2), Span::hours(2).as_millis()), (Span::hours(48), 7_200_000));
+        assert_eq!(Span::seconds(90).to_std(), std::time::Duration::from_secs(90));
+        assert_eq!(Span::millis(-1).to_std(), std::time::Duration::ZERO, "a negative length is no wait");
+    }
 }

@@ -274,4 +274,20 @@ mod tests {
         assert!(STOP_WORDS.is_sorted_by(|a, b| a < b));
         assert!(STOP_WORDS.iter().all(|w| w.to_lowercase() == **w));
     }
+
+    #[test]
+    fn only_digits_count_replies() {
+        assert_eq!(stripped("Re[2]: ui"), "ui");
+        assert_ne!(stripped("Re[bug]: ui"), "ui");
+    }
+
+    #[test]
+    fn a_subject_says_by_its_prefix_that_it_is_a_reply() {
+        for subject in ["Re: login", "  RE[3]: login", "Fwd: login", "AW: login"] {
+            assert!(is_reply(subject), "{subject}");
+        }
+        for subject in ["login", "[Re] login", "Rewrite: login", "Re login", ""] {
+            assert!(!is_reply(subject), "{subject}");
+        }
+    }
 }

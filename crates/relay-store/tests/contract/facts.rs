@@ -1,0 +1,224 @@
+//! Agents, threads, links and events as they are read back.
+
+use relay_core::domain::agent::{Policy, Standing};
+use relay_core::domain::contact::{Decided, LinkState};
+use relay_core::domain::event::{Happened, Number};
+use relay_core::domain::time::Span;
+use relay_core::store::{Facts, Store, Tx};
+
+use super::{Mail, NOW, append, each, ids, later, name, party, register, send, thread, write};
+
+/// A link asked for; it lives a day.
+fn ask(tx: &mut dyn Tx, from: &str, to: &str) -> Number {
+    let day = Span::days(1);
+    let (ttl_ms, expires_at) = (day.as_millis(), NOW.plus(day));
+    let what = Happened::LinkRequested { from: party(from), to: party(to), why: None, ttl_ms, expires_at };
+    append(tx, "BlueLake", NOW, what)
+}
+
+fn people(store: &dyn Store) {
+    write(store, |tx| ["BlueLake", "RedForest", "GreenHill"].map(|agent| register(tx, agent)));
+}
+
+#[test]
+fn names_and_ids_are_found_without_regard_to_case_and_shown_as_first_written() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        write(&*store, |tx| send(tx, &Mail { thread: "BD-1", ..Mail::default() }));
+        write(&*store, |tx| send(tx, &Mail { thread: "bd-1", ..Mail::default() }));
+        let facts = store.read().unwrap();
+        assert_eq!(facts.agent(&name("BLUELAKE")).unwrap().unwrap().name, name("BlueLake"));
+        let found = facts.thread(&thread("bd-1")).unwrap().unwrap();
+        assert_eq!((found.id, found.messages), (thread("BD-1"), 2));
+        assert_eq!(facts.thread_messages(&thread("Bd-1"), 10).unwrap().len(), 2);
+        assert!(facts.is_member(&thread("bD-1"), &party("RedForest")).unwrap());
+        assert_eq!(facts.threads(10).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn agents_come_in_the_order_of_registration_and_by_their_session() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let facts = store.read().unwrap();
+        let names: Vec<String> = facts.agents().unwrap().iter().map(|agent| agent.name.to_string()).collect();
+        assert_eq!(names, ["BlueLake", "RedForest", "GreenHill"]);
+        let found = facts.agent_of_session("session of RedForest").unwrap().unwrap();
+        assert_eq!((found.name, found.registered_at, found.policy), (name("RedForest"), NOW, Policy::Auto));
+        assert!(facts.agent_of_session("session of nobody").unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_session_is_the_agents_that_was_bound_to_it_last() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let resume = |agent: &str| Happened::AgentResumed {
+            agent: name(agent),
+            program: None,
+            model: None,
+            task: None,
+            session: Some("shared".into()),
+            revived: false,
+        };
+        for agent in ["BlueLake", "RedForest"] {
+            write(&*store, |tx| append(tx, agent, NOW, resume(agent)));
+            let found = store.read().unwrap().agent_of_session("shared").unwrap().unwrap();
+            assert_eq!((found.name, found.session.as_deref()), (name(agent), Some("shared")));
+        }
+    });
+}
+
+#[test]
+fn an_agent_is_what_its_events_made_of_it() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let agent = || store.read().unwrap().agent(&name("BlueLake")).unwrap().unwrap();
+        for (actor, what, standing) in [
+            ("RedForest", Happened::AgentSuspended { agent: name("BlueLake") }, Standing::Suspended),
+            ("RedForest", Happened::AgentReinstated { agent: name("BlueLake") }, Standing::Active),
+            ("BlueLake", Happened::AgentRetired { agent: name("BlueLake") }, Standing::Retired),
+        ] {
+            write(&*store, |tx| append(tx, actor, later(1), what));
+            assert_eq!(agent().standing, standing);
+        }
+        assert_eq!(agent().acted_at, later(1), "only its own event is its act");
+        write(&*store, |tx| {
+            append(tx, "BlueLake", later(2), Happened::PolicySet { agent: name("BlueLake"), policy: Policy::Open });
+            let prepared = Happened::ThreadPrepared { thread: thread("bd-9"), agent: name("BlueLake") };
+            append(tx, "BlueLake", later(3), prepared);
+        });
+        let found = agent();
+        assert_eq!((found.policy, found.thread, found.acted_at), (Policy::Open, Some(thread("bd-9")), later(3)));
+    });
+}
+
+#[test]
+fn the_most_recently_active_thread_comes_first_and_done_ones_are_not_open() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        for id in ["bd-1", "bd-2", "bd-3", "bd-1"] {
+            write(&*store, |tx| send(tx, &Mail { thread: id, ..Mail::default() }));
+        }
+        let order = |facts: &dyn Facts, limit: usize| -> Vec<String> {
+            facts.threads(limit).unwrap().iter().map(|thread| thread.id.to_string()).collect()
+        };
+        assert_eq!(order(&*store.read().unwrap(), 10), ["bd-1", "bd-3", "bd-2"]);
+        assert_eq!(order(&*store.read().unwrap(), 2), ["bd-1", "bd-3"]);
+        assert_eq!(store.read().unwrap().open_threads().unwrap(), 3);
+        let closed = Happened::ThreadClosed { thread: thread("bd-2"), agent: party("BlueLake") };
+        write(&*store, |tx| append(tx, "BlueLake", NOW, closed));
+        let facts = store.read().unwrap();
+        assert_eq!((facts.open_threads().unwrap(), order(&*facts, 1)), (2, vec!["bd-2".to_owned()]));
+        assert!(facts.thread(&thread("bd-2")).unwrap().unwrap().done);
+        drop(facts);
+        write(&*store, |tx| send(tx, &Mail { thread: "bd-2", ..Mail::default() }));
+        assert_eq!(store.read().unwrap().open_threads().unwrap(), 3, "a message opens it again");
+    });
+}
+
+#[test]
+fn members_come_by_writing_receiving_and_preparing_and_go_by_leaving() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let members = || {
+            let found = store.read().unwrap().members(&thread("bd-1")).unwrap();
+            let mut names: Vec<String> = found.iter().map(ToString::to_string).collect();
+            names.sort();
+            names
+        };
+        write(&*store, |tx| send(tx, &Mail { recipients: &["to RedForest", "bcc GreenHill"], ..Mail::default() }));
+        assert_eq!(members(), ["BlueLake", "RedForest"], "a blind recipient is none");
+        let prepared = Happened::ThreadPrepared { thread: thread("bd-1"), agent: name("GreenHill") };
+        write(&*store, |tx| append(tx, "GreenHill", NOW, prepared));
+        assert_eq!(members(), ["BlueLake", "GreenHill", "RedForest"]);
+        let left = Happened::ThreadLeft { thread: thread("bd-1"), agent: name("BlueLake") };
+        write(&*store, |tx| append(tx, "BlueLake", NOW, left));
+        assert_eq!(members(), ["GreenHill", "RedForest"]);
+        assert!(!store.read().unwrap().is_member(&thread("bd-1"), &party("BlueLake")).unwrap());
+    });
+}
+
+#[test]
+fn the_newest_link_between_two_counts_whoever_asked() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let (blue, red, green) = (party("BlueLake"), party("RedForest"), party("GreenHill"));
+        let first = write(&*store, |tx| ask(tx, "BlueLake", "RedForest"));
+        let other = write(&*store, |tx| ask(tx, "GreenHill", "BlueLake"));
+        let second = write(&*store, |tx| ask(tx, "RedForest", "BlueLake"));
+        let facts = store.read().unwrap();
+        for (one, two) in [(&blue, &red), (&red, &blue)] {
+            let link = facts.link(one, two).unwrap().unwrap();
+            assert_eq!((link.id, &link.from, &link.to), (second, &red, &blue));
+        }
+        assert!(facts.link(&red, &green).unwrap().is_none());
+        assert_eq!(
+            ids(&facts.links_of(&blue).unwrap(), |link| link.id),
+            [other, second],
+            "the first is history: {first}"
+        );
+        assert_eq!(ids(&facts.links_of(&red).unwrap(), |link| link.id), [second]);
+    });
+}
+
+#[test]
+fn a_link_is_what_was_decided_about_it_and_each_side_blocks_for_itself() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let (blue, red) = (party("BlueLake"), party("RedForest"));
+        let id = write(&*store, |tx| ask(tx, "BlueLake", "RedForest"));
+        let check = |what: Happened, decided: Decided, state: LinkState, blocks: (bool, bool)| {
+            write(&*store, |tx| append(tx, "RedForest", NOW, what));
+            let link = store.read().unwrap().link(&blue, &red).unwrap().unwrap();
+            assert_eq!((link.id, link.decided, link.state(NOW)), (id, decided, state));
+            assert_eq!((link.from_blocks, link.to_blocks), blocks);
+        };
+        let week = NOW.plus(Span::days(7));
+        let accepted =
+            Happened::LinkAccepted { link: id, by: red.clone(), by_policy: true, expires_at: week, delivers: vec![] };
+        let block =
+            |by: &str, other: &str| Happened::LinkBlocked { link: Some(id), by: party(by), other: party(other) };
+        let revoke = |by: &str| Happened::LinkRevoked { link: id, by: party(by) };
+        check(accepted, Decided::Accepted, LinkState::Accepted, (false, false));
+        let link = store.read().unwrap().link(&blue, &red).unwrap().unwrap();
+        assert_eq!((link.by_policy, link.expires_at), (true, week));
+        check(block("RedForest", "BlueLake"), Decided::Accepted, LinkState::Blocked, (false, true));
+        check(block("BlueLake", "RedForest"), Decided::Accepted, LinkState::Blocked, (true, true));
+        check(revoke("RedForest"), Decided::Revoked, LinkState::Blocked, (true, false));
+        check(revoke("BlueLake"), Decided::Revoked, LinkState::Revoked, (false, false));
+
+        // A block between two who have no link makes one.
+        let number = write(&*store, |tx| {
+            let what = Happened::LinkBlocked { link: None, by: party("GreenHill"), other: blue.clone() };
+            append(tx, "GreenHill", NOW, what)
+        });
+        let link = store.read().unwrap().link(&blue, &party("GreenHill")).unwrap().unwrap();
+        assert_eq!(
+            (link.id, link.state(NOW), link.is_blocked_by(&party("GreenHill"))),
+            (number, LinkState::Blocked, true)
+        );
+    });
+}
+
+#[test]
+fn events_are_read_after_a_number_and_no_more_than_asked_for() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let facts = store.read().unwrap();
+        let numbers = |after, limit| ids(&facts.events(after, limit).unwrap(), |event| event.number);
+        assert_eq!(numbers(0, 100), [1, 2, 3, 4]);
+        assert_eq!(numbers(1, 2), [2, 3]);
+        assert_eq!(numbers(4, 100), [0; 0]);
+        assert_eq!(numbers(u64::MAX, 100), [0; 0]);
+    });
+}

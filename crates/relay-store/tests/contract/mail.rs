@@ -1,0 +1,245 @@
+//! Messages and their copies as they are read back.
+
+use relay_core::domain::delivery::State;
+use relay_core::domain::event::{Happened, Number, Twin};
+use relay_core::domain::message::Importance;
+use relay_core::domain::name::ProjectKey;
+use relay_core::domain::time::Span;
+use relay_core::store::{InboxQuery, Store, Tx};
+
+use super::{Mail, NOW, Place, append, each, ids, later, party, register, send, thread, write};
+
+/// A store in which BlueLake, RedForest and GreenHill are registered.
+fn people(place: &dyn Place) -> Box<dyn Store> {
+    let store = place.open();
+    write(&*store, |tx| ["BlueLake", "RedForest", "GreenHill"].map(|agent| register(tx, agent)));
+    store
+}
+
+fn inbox(store: &dyn Store, change: impl FnOnce(&mut InboxQuery<'_>)) -> Vec<Number> {
+    let red = party("RedForest");
+    let mut query = InboxQuery::unread(&red, 100);
+    change(&mut query);
+    ids(&store.read().unwrap().inbox(&query).unwrap(), |message| message.id)
+}
+
+/// Accepts a request by BlueLake to RedForest that delivers these held messages.
+fn accept(tx: &mut dyn Tx, delivers: &[Number]) -> Number {
+    let (from, to, expires_at) = (party("BlueLake"), party("RedForest"), NOW.plus(Span::days(7)));
+    let asked = Happened::LinkRequested { from, to: to.clone(), why: None, ttl_ms: 1, expires_at };
+    let link = append(tx, "BlueLake", NOW, asked);
+    let what = Happened::LinkAccepted { link, by: to, by_policy: false, expires_at, delivers: delivers.to_vec() };
+    append(tx, "RedForest", later(60), what)
+}
+
+#[test]
+fn the_inbox_is_in_the_order_of_delivery_and_takes_filters() {
+    each(|place| {
+        let store = people(place);
+        let held = Mail { recipients: &["held to RedForest"], ..Mail::default() };
+        let (waits, plain, urgent, green, accepted) = write(&*store, |tx| {
+            let waits = send(tx, &held);
+            let plain = send(tx, &Mail::default());
+            let urgent = send(tx, &Mail { importance: Importance::Urgent, thread: "bd-2", ..Mail::default() });
+            let green = send(tx, &Mail { from: "GreenHill", ..Mail::default() });
+            send(tx, &Mail { recipients: &["to GreenHill"], ..Mail::default() });
+            (waits, plain, urgent, green, accept(tx, &[waits]))
+        });
+        assert_eq!(inbox(&*store, |_| {}), [plain, urgent, green, waits]);
+        assert_eq!(inbox(&*store, |query| query.after = plain), [urgent, green, waits]);
+        assert_eq!(inbox(&*store, |query| query.after = accepted), [0; 0]);
+        let (two, from) = (thread("BD-2"), party("GreenHill"));
+        let red = party("RedForest");
+        let facts = store.read().unwrap();
+        let found = |query: &InboxQuery<'_>| ids(&facts.inbox(query).unwrap(), |message| message.id);
+        assert_eq!(found(&InboxQuery { thread: Some(&two), ..InboxQuery::unread(&red, 9) }), [urgent]);
+        assert_eq!(found(&InboxQuery { from: Some(&from), ..InboxQuery::unread(&red, 9) }), [green]);
+        assert_eq!(found(&InboxQuery { urgent: true, ..InboxQuery::unread(&red, 9) }), [urgent]);
+        let bodies = facts.inbox(&InboxQuery { bodies: true, ..InboxQuery::unread(&red, 1) }).unwrap();
+        assert_eq!((bodies[0].body.as_deref(), bodies[0].subject.as_deref()), (Some("text"), Some("Login")));
+        let bare = facts.inbox(&InboxQuery::unread(&red, 1)).unwrap();
+        assert_eq!(bare[0].body, None);
+    });
+}
+
+#[test]
+fn mail_that_one_event_delivered_is_never_split_over_two_pages() {
+    each(|place| {
+        let store = people(place);
+        let held = Mail { recipients: &["held to RedForest"], ..Mail::default() };
+        let (group, single, last) = write(&*store, |tx| {
+            let group = [send(tx, &held), send(tx, &held), send(tx, &held)];
+            let single = send(tx, &Mail::default());
+            accept(tx, &group);
+            (group, single, send(tx, &Mail::default()))
+        });
+        let whole = [single, group[0], group[1], group[2], last];
+        for (limit, count) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (100, 5)] {
+            assert_eq!(inbox(&*store, |query| query.limit = limit), whole[..count], "a page of {limit}");
+        }
+        for (limit, count) in [(1, 3), (2, 3), (3, 3), (4, 4)] {
+            let page = inbox(&*store, |query| (query.after, query.limit) = (single, limit));
+            assert_eq!(page, whole[1..=count], "a page of {limit} after the first");
+        }
+    });
+}
+
+#[test]
+fn what_was_surfaced_or_read_is_known_and_counted() {
+    each(|place| {
+        let store = people(place);
+        let messages = write(&*store, |tx| [(); 3].map(|()| send(tx, &Mail::default())));
+        let red = party("RedForest");
+        let unread = |most| store.read().unwrap().unread(&red, most).unwrap();
+        assert_eq!((unread(100), unread(2), unread(0)), (3, 2, 0));
+        write(&*store, |tx| {
+            let surfaced = vec![messages[0], messages[1]];
+            let what = Happened::MailSurfaced { agent: red.clone(), messages: surfaced, contested: vec![] };
+            append(tx, "RedForest", later(1), what);
+            let read = Happened::MailRead { agent: red.clone(), messages: vec![messages[1]] };
+            append(tx, "RedForest", later(2), read);
+        });
+        assert_eq!(unread(100), 2);
+        assert_eq!(inbox(&*store, |_| {}), [messages[0], messages[2]]);
+        assert_eq!(inbox(&*store, |query| query.with_read = true), messages);
+        assert_eq!(inbox(&*store, |query| query.never_surfaced = true), [messages[2]]);
+        let state = |id| store.read().unwrap().message(id).unwrap().unwrap().deliveries[0].state();
+        assert_eq!(messages.map(state), [State::Surfaced, State::Read, State::Stored]);
+        // The first time counts.
+        write(&*store, |tx| {
+            let again = Happened::MailAcked { agent: red.clone(), messages: vec![messages[1]] };
+            append(tx, "RedForest", later(3), again);
+        });
+        let copy = store.read().unwrap().message(messages[1]).unwrap().unwrap().deliveries.remove(0);
+        let times = (copy.surfaced_at, copy.read_at, copy.acked_at);
+        assert_eq!(times, (Some(later(1)), Some(later(2)), Some(later(3))));
+    });
+}
+
+#[test]
+fn acks_are_owed_and_awaited_oldest_first_from_the_delivery_on() {
+    each(|place| {
+        let store = people(place);
+        let asked = Mail { ack_within: Some(Span::hours(1)), ..Mail::default() };
+        let (first, held, second) = write(&*store, |tx| {
+            let first = send(tx, &Mail { recipients: &["to RedForest", "to GreenHill"], ..asked });
+            let held = send(tx, &Mail { recipients: &["held to RedForest"], ..asked });
+            send(tx, &Mail::default());
+            (first, held, send(tx, &asked))
+        });
+        let owed = |limit| ids(&store.read().unwrap().acks_owed(&party("RedForest"), limit).unwrap(), |m| m.id);
+        let awaited = |limit| ids(&store.read().unwrap().acks_awaited(&party("BlueLake"), limit).unwrap(), |m| m.id);
+        assert_eq!((owed(9), owed(1)), (vec![first, second], vec![first]));
+        assert_eq!(awaited(9), [first, second]);
+        write(&*store, |tx| accept(tx, &[held]));
+        assert_eq!(owed(9), [first, held, second]);
+        let copy = store.read().unwrap().message(held).unwrap().unwrap().deliveries.remove(0);
+        assert_eq!((copy.delivered_at, copy.state()), (Some(later(60)), State::Stored));
+        let ack = Happened::MailAcked { agent: party("RedForest"), messages: vec![first, held] };
+        write(&*store, |tx| append(tx, "RedForest", later(61), ack));
+        assert_eq!((owed(9), awaited(9)), (vec![second], vec![first, second]), "GreenHill owes the first one still");
+    });
+}
+
+#[test]
+fn held_mail_is_found_by_its_sender_until_it_is_delivered_or_lapses() {
+    each(|place| {
+        let store = people(place);
+        let held = Mail { recipients: &["held to RedForest", "held bcc GreenHill"], ..Mail::default() };
+        let (one, two) = write(&*store, |tx| (send(tx, &held), send(tx, &held)));
+        let waits = |to: &str| store.read().unwrap().held(&party("BlueLake"), &party(to)).unwrap();
+        assert_eq!((waits("RedForest"), waits("GreenHill")), (vec![one, two], vec![one, two]));
+        write(&*store, |tx| {
+            let lapsed = Happened::HeldLapsed { message: one, recipient: party("RedForest"), blocked: false };
+            append(tx, "BlueLake", NOW, lapsed);
+            accept(tx, &[two]);
+        });
+        assert_eq!((waits("RedForest"), waits("GreenHill")), (vec![], vec![one, two]));
+        let all = store.read().unwrap().held_of(&party("BlueLake")).unwrap();
+        assert_eq!(all, [(one, party("GreenHill")), (two, party("GreenHill"))]);
+        let message = store.read().unwrap().message(one).unwrap().unwrap();
+        assert_eq!(message.delivery_to(&party("RedForest")).unwrap().state(), State::Lapsed);
+    });
+}
+
+#[test]
+fn sent_mail_is_found_by_sender_and_time() {
+    each(|place| {
+        let store = people(place);
+        let sent =
+            write(&*store, |tx| [0, 10, 20].map(|minutes| send(tx, &Mail { at: later(minutes), ..Mail::default() })));
+        let facts = store.read().unwrap();
+        let (blue, red) = (party("BlueLake"), party("RedForest"));
+        assert_eq!(ids(&facts.outbox(&blue, 2).unwrap(), |message| message.id), [sent[2], sent[1]], "newest first");
+        let mut since = ids(&facts.sent_since(&blue, later(10)).unwrap(), |message| message.id);
+        since.sort_unstable();
+        assert_eq!(since, [sent[1], sent[2]]);
+        assert!(facts.wrote_since(&blue, &red, later(20)).unwrap());
+        assert!(!facts.wrote_since(&blue, &red, later(21)).unwrap());
+        assert!(!facts.wrote_since(&red, &blue, NOW).unwrap());
+        let last = facts.thread_messages(&thread("bd-1"), 2).unwrap();
+        assert_eq!(ids(&last, |message| message.id), [sent[1], sent[2]], "the last two, oldest first");
+        assert_eq!(facts.message(999).unwrap(), None);
+        assert_eq!(facts.message(u64::MAX).unwrap(), None);
+    });
+}
+
+#[test]
+fn mail_that_only_waits_was_not_written_to_its_recipient_yet() {
+    each(|place| {
+        let store = people(place);
+        let held = write(&*store, |tx| send(tx, &Mail { recipients: &["held to RedForest"], ..Mail::default() }));
+        let wrote = || store.read().unwrap().wrote_since(&party("BlueLake"), &party("RedForest"), NOW).unwrap();
+        assert!(!wrote());
+        write(&*store, |tx| accept(tx, &[held]));
+        assert!(wrote());
+    });
+}
+
+#[test]
+fn a_copy_is_found_by_the_number_that_the_other_project_gave_it() {
+    each(|place| {
+        let store = people(place);
+        let twin = Twin { project: ProjectKey::resolved("/srv/other"), number: 42 };
+        let texts = relay_core::domain::event::text_hash(&[0; 16], "text");
+        let what = Happened::MessageSent {
+            thread: thread("bd-1"),
+            from: party("BlueLake"),
+            recipients: vec![],
+            subject: texts.clone(),
+            body: texts,
+            importance: Importance::Normal,
+            ack_within_ms: None,
+            reply_to: None,
+            twin: Some(twin.clone()),
+        };
+        let id = write(&*store, |tx| append(tx, "BlueLake", NOW, what));
+        let facts = store.read().unwrap();
+        assert_eq!(facts.message_of_twin(&twin).unwrap().unwrap().id, id);
+        assert_eq!(facts.message_of_twin(&Twin { number: 43, ..twin }).unwrap(), None);
+    });
+}
+
+#[test]
+fn search_finds_all_words_in_subject_and_body_and_reads_no_query_language() {
+    each(|place| {
+        let store = people(place);
+        let (one, two) = write(&*store, |tx| {
+            let one = send(tx, &Mail { body: "the token of the \"cache\" expires", ..Mail::default() });
+            (one, send(tx, &Mail { body: "another token", ..Mail::default() }))
+        });
+        let facts = store.read().unwrap();
+        for (words, found) in [
+            ("token", vec![two, one]),
+            ("TOKEN expires", vec![one]),
+            ("login token", vec![two, one]),
+            ("token OR nothing", vec![]),
+            ("\"cache\"", vec![one]),
+            ("tok*", vec![]),
+            ("nothing", vec![]),
+        ] {
+            assert_eq!(facts.search(words, 10).unwrap(), found, "{words}");
+        }
+        assert_eq!(facts.search("token", 1).unwrap(), [two]);
+    });
+}

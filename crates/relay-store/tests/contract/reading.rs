@@ -1,0 +1,60 @@
+//! A view: of the newest committed state, without waiting, and still.
+
+use super::{begin, each, name, register, write};
+
+#[test]
+fn a_reader_sees_the_newest_committed_state_and_nothing_that_is_not() {
+    each(|place| {
+        let (one, other) = (place.open(), place.open());
+        write(&*one, |tx| register(tx, "BlueLake"));
+        let mut tx = begin(&*one);
+        register(&mut *tx, "RedForest");
+        // The writer has not ended, and the reader does not wait for it.
+        let facts = other.read().unwrap();
+        assert!(facts.agent(&name("BlueLake")).unwrap().is_some());
+        assert!(facts.agent(&name("RedForest")).unwrap().is_none());
+        drop(facts);
+        tx.commit().unwrap();
+        assert!(other.read().unwrap().agent(&name("RedForest")).unwrap().is_some());
+    });
+}
+
+#[test]
+fn a_view_does_not_change_while_it_is_held() {
+    each(|place| {
+        let (one, other) = (place.open(), place.open());
+        let facts = other.read().unwrap();
+        // Taken at the first look or at the start: either way it stays what it was.
+        let before = facts.tip().unwrap();
+        write(&*one, |tx| register(tx, "BlueLake"));
+        assert_eq!(facts.tip().unwrap(), before);
+        assert!(facts.agents().unwrap().is_empty());
+        assert!(facts.events(before.number, 10).unwrap().is_empty());
+        drop(facts);
+        assert_eq!(other.read().unwrap().tip().unwrap().number, before.number + 1);
+    });
+}
+
+#[test]
+fn a_reader_stands_in_no_writers_way() {
+    each(|place| {
+        let (one, other) = (place.open(), place.open());
+        let facts = other.read().unwrap();
+        facts.tip().unwrap();
+        write(&*one, |tx| register(tx, "BlueLake"));
+        write(&*one, |tx| register(tx, "RedForest"));
+        drop(facts);
+        assert_eq!(other.read().unwrap().agents().unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn the_project_keeps_its_id_and_begins_with_its_opening() {
+    each(|place| {
+        let tip = place.open().read().unwrap().tip().unwrap();
+        let again = place.open().read().unwrap().tip().unwrap();
+        assert_eq!(tip, again, "opening it again appends nothing");
+        assert_eq!(tip.number, 1);
+        assert!(!tip.project.is_empty());
+    });
+}
