@@ -58,9 +58,9 @@ pub trait Tx: Facts {
     fn keep_failure(&mut self, actor: &str, key: &str, failure: &KeptFailure) -> Result<()>;
     fn forget_failure(&mut self, actor: &str, key: &str) -> Result<()>;
 
-    /// Notes something that another project is yet to be told, or to be asked about.
+    /// Notes something that another project is yet to be told, or to be asked about: one per actor and key.
     fn note_crossing(&mut self, crossing: &Crossing) -> Result<()>;
-    fn drop_crossing(&mut self, key: &str) -> Result<()>;
+    fn drop_crossing(&mut self, actor: &Party, key: &str) -> Result<()>;
 
     /// After it returns, everything in the transaction survives anything (`durable` errands), or a process death.
     fn commit(self: Box<Self>) -> Result<()>;

@@ -194,9 +194,10 @@ CREATE TABLE failed_requests (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE crossings (
-    key     TEXT PRIMARY KEY,
-    project TEXT NOT NULL,
     actor   TEXT NOT NULL,
+    key     TEXT NOT NULL,
+    project TEXT NOT NULL,
     pid     INTEGER NOT NULL,
-    errand  TEXT NOT NULL
+    errand  TEXT NOT NULL,
+    PRIMARY KEY (actor, key)
 ) STRICT, WITHOUT ROWID;

@@ -111,7 +111,7 @@ pub(super) fn settle(ctx: &Ctx<'_>) {
             .and_then(|task| carry(ctx, crossing, name, &task));
         if matches!(&carried, Err(refusal) if refusal.code.kind() != Kind::Busy && refusal.code.kind() != Kind::Damaged)
         {
-            let _ = drop_noted(ctx, &crossing.key);
+            let _ = drop_noted(ctx, name, &crossing.key);
         }
     }
 }
@@ -137,7 +137,7 @@ fn carry(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName, task: &Task) -> R
     match task {
         Task::Send(outgoing) => match first_answer(ctx, crossing, name)? {
             Some(answer) => send::keep_copy(ctx, who, (name, &crossing.project), outgoing, &answer, None).map(|_| ()),
-            None => drop_noted(ctx, &crossing.key),
+            None => drop_noted(ctx, name, &crossing.key),
         },
         Task::Ask(input) => link::keep_copy(ctx, who, name, &crossing.project, input).map(|_| ()),
         Task::TellLink(input) => tell_link(ctx, name, &crossing.project, &crossing.key, input),
@@ -166,18 +166,18 @@ pub(super) fn tell_link(
     input: &link::Input,
 ) -> Result<()> {
     as_guest(ctx, project, key, |guest| link::decide_as_guest(guest, &guest_party(ctx, name), input))?;
-    drop_noted(ctx, key)
+    drop_noted(ctx, name, key)
 }
 
 /// Tells the sender's project that its message was acknowledged.
 pub(super) fn tell_ack(ctx: &Ctx<'_>, name: &AgentName, project: &ProjectKey, key: &str, ids: &[Number]) -> Result<()> {
     as_guest(ctx, project, key, |guest| ack::note_remote(guest, &guest_party(ctx, name), &ctx.project, ids))?;
-    drop_noted(ctx, key)
+    drop_noted(ctx, name, key)
 }
 
-pub(super) fn drop_noted(ctx: &Ctx<'_>, key: &str) -> Result<()> {
+pub(super) fn drop_noted(ctx: &Ctx<'_>, name: &AgentName, key: &str) -> Result<()> {
     let mut tx = ctx.store.begin(Errand { verb: "settle", agent: "", wait: ctx.limits.gate_wait, durable: false })?;
-    tx.drop_crossing(key)?;
+    tx.drop_crossing(&Party::Agent(name.clone()), key)?;
     tx.commit()
 }
 

@@ -371,7 +371,7 @@ fn ask_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told
     }
     let copied = keep_copy(ctx, Who::Registered, &name, project, input);
     if matches!(&copied, Err(refusal) if refusal.code != Code::StoreIo) {
-        crossing::drop_noted(ctx, &ctx.key.text)?;
+        crossing::drop_noted(ctx, &name, &ctx.key.text)?;
     }
     copied
 }
@@ -389,7 +389,7 @@ pub(super) fn keep_copy(
     write_as(&ctx.step_with_own_key(), "link", who, input, |writing| {
         let there = AgentName::parse(&theirs)?;
         let link = request(writing, &Party::Elsewhere(there, project.clone()), input.why.as_deref(), input.ttl)?;
-        writing.tx.drop_crossing(&ctx.key.text)?;
+        writing.tx.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
         Ok(outcome(writing, &link))
     })
 }

@@ -16,7 +16,7 @@ use crate::domain::message::Importance;
 use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
-use crate::store::Result;
+use crate::store::{Crossing, Result};
 use crate::wire::v1::Signal;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -250,7 +250,7 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Op
         Ok(posted) => keep_copy(ctx, Who::Registered, (&name, project), &outgoing, &posted, recovered),
         Err(refusal) => {
             if refusal.code != Code::StoreIo {
-                crossing::drop_noted(ctx, &ctx.key.text)?;
+                crossing::drop_noted(ctx, &name, &ctx.key.text)?;
             }
             Err(refusal)
         }
@@ -264,7 +264,8 @@ fn note_leaving(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Op
     if writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)?.is_some() {
         return Ok(None);
     }
-    let noted = writing.tx.crossings()?.into_iter().find(|crossing| crossing.key == ctx.key.text);
+    let is_this = |crossing: &Crossing| crossing.actor.is(&name) && crossing.key == ctx.key.text;
+    let noted = writing.tx.crossings()?.into_iter().find(is_this);
     let outgoing = match noted.and_then(|crossing| serde_json::from_str(&crossing.errand).ok()) {
         // The same request, interrupted: it goes on under the thread that it had.
         Some(Task::Send(outgoing)) if outgoing.input == *input => *outgoing,
@@ -366,7 +367,7 @@ pub(super) fn keep_copy(
             twin: Some(Twin { project: project.clone(), number: posted.id }),
         };
         let id = writing.append(what, texts)?;
-        writing.tx.drop_crossing(&ctx.key.text)?;
+        writing.tx.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
         let message = Posted {
             id,
             thread: outgoing.thread.to_string(),

@@ -96,8 +96,8 @@ impl Tx for View<'_> {
         )
     }
 
-    fn drop_crossing(&mut self, key: &str) -> Result<()> {
-        self.run("DELETE FROM crossings WHERE key = ?1", params![key])
+    fn drop_crossing(&mut self, actor: &Party, key: &str) -> Result<()> {
+        self.run("DELETE FROM crossings WHERE actor = ?1 AND key = ?2", params![actor.to_string(), key])
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {

@@ -223,18 +223,23 @@ fn the_newest_twenty_failures_of_an_agent_are_kept_newest_first() {
 }
 
 #[test]
-fn a_crossing_is_noted_once_per_key_until_it_is_dropped() {
+fn a_crossing_is_noted_once_per_actor_and_key_until_it_is_dropped() {
     each(|place| {
         let store = place.open();
+        let of_red = Crossing { actor: party("RedForest"), ..crossing("one", 7) };
         write(&*store, |tx| {
             tx.note_crossing(&crossing("one", 7)).unwrap();
             tx.note_crossing(&crossing("two", 7)).unwrap();
             tx.note_crossing(&crossing("one", 8)).unwrap();
+            tx.note_crossing(&of_red).unwrap();
         });
-        let mut noted = store.read().unwrap().crossings().unwrap();
-        noted.sort_by(|one, other| one.key.cmp(&other.key));
-        assert_eq!(noted, [crossing("one", 8), crossing("two", 7)]);
-        write(&*store, |tx| tx.drop_crossing("one").unwrap());
-        assert_eq!(store.read().unwrap().crossings().unwrap(), [crossing("two", 7)]);
+        let noted = || {
+            let mut noted = store.read().unwrap().crossings().unwrap();
+            noted.sort_by_key(|crossing| (crossing.key.clone(), crossing.actor.to_string()));
+            noted
+        };
+        assert_eq!(noted(), [crossing("one", 8), of_red.clone(), crossing("two", 7)]);
+        write(&*store, |tx| tx.drop_crossing(&party("BlueLake"), "one").unwrap());
+        assert_eq!(noted(), [of_red, crossing("two", 7)]);
     });
 }
