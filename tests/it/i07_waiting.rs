@@ -1,6 +1,7 @@
 //! I7: waiting for a claim to become free is coordination too: first come first served, seen by the holder, never a ring.
 
 use crate::bus::{Bus, minutes};
+use crate::crossing::Two;
 use crate::terminal::{column, text};
 
 const IF_FREE: [&str; 5] = ["reserve", "src/a.rs", "--if-free", "--wait", "60s"];
@@ -121,6 +122,44 @@ fn a_ring_closes_across_the_three_kinds_of_waiting() {
     // The ring is broken with the process that was part of it.
     bus.relay("BlueLake", ["poll", "--wait", "1s", "--from", "GreenHill"]).success();
     drop(red);
+}
+
+#[test]
+fn whoever_has_mail_to_read_closes_no_ring() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("RedForest", ["send", "--to", "BlueLake", "--thread", "bd-1", "--subject", "Parser", "--body", "Ready?"])
+        .success();
+    let red = bus.waiting("RedForest", &["poll", "--wait", "60s", "--from", "BlueLake"]);
+    let asked = bus.relay("BlueLake", ["poll", "--wait", "60s", "--from", "RedForest", "--read"]).result();
+    assert_eq!(asked["messages"].as_array().map(Vec::len), Some(1), "{asked}");
+    let ring = ["poll", "--wait", "60s", "--from", "RedForest"];
+    bus.relay("BlueLake", ring).fails("WAIT_CYCLE");
+    drop(red);
+}
+
+#[test]
+fn an_answer_on_its_way_opens_the_ring() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    for turn in 0..10 {
+        let red = bus.waiting("RedForest", &["poll", "--wait", "60s", "--from", "BlueLake", "--read"]);
+        let body = format!("turn {turn}");
+        bus.relay("BlueLake", ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Parser", "--body", &body])
+            .success();
+        // RedForest was woken and may not have looked yet; it does not wait for BlueLake any more.
+        bus.relay("BlueLake", ["poll", "--wait", "10ms", "--from", "RedForest"]).success();
+        red.finish().success();
+    }
+}
+
+#[test]
+fn a_ring_through_two_projects_is_seen() {
+    let two = Two::linked();
+    let (red, blue) = (two.abroad("RedForest"), two.home("BlueLake"));
+    let waiter = two.bus.waiting("BlueLake", &["poll", "--wait", "60s", "--from", &red]);
+    let error = two.there("RedForest", &["poll", "--wait", "60s", "--from", &blue]).fails("WAIT_CYCLE").error();
+    assert_eq!(error["details"]["ring"], serde_json::json!(["RedForest", blue, "RedForest"]));
+    waiter.kill();
+    two.there("RedForest", &["poll", "--wait", "1s", "--from", &blue]).success();
 }
 
 #[test]

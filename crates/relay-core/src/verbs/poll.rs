@@ -212,6 +212,13 @@ fn waiting(ctx: &Ctx<'_>, input: &Input, from: Option<&Party>, time: Span) -> Re
     if let Some(agent) = actor.agent() {
         ctx.store.presence().touch(&agent.name, ctx.now);
     }
+    // Who has something to read waits for nobody.
+    let facts = ctx.store.read()?;
+    let there = page(ctx, &*facts, &actor, input, from, true, ctx.now)?;
+    if there.is_news {
+        return finish(ctx, &*facts, &actor, input, there);
+    }
+    drop(facts);
     let for_whom = from.cloned().into_iter().collect();
     let announcement = wait::announcement(ctx, "poll", actor.party(), for_whom, Vec::new());
     let _guard =

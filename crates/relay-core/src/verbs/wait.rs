@@ -3,13 +3,17 @@
 use serde_json::json;
 
 use super::Ctx;
-use crate::domain::name::Party;
+use crate::domain::name::{Party, ProjectKey};
 use crate::domain::time::{Span, Timestamp};
 use crate::error::Code;
-use crate::store::{Errand, Guard, Result, Wait};
+use crate::store::{Errand, Guard, Result, Tx, Wait};
 
 /// A waiter looks again after this long even when nothing woke it.
 const SAFETY_LOOK: Span = Span::seconds(30);
+
+/// Those in a ring may have been woken and not have looked yet. A ring that lasts longer than this stays.
+const PASSING_RING: Span = Span::seconds(2);
+const RING_LOOK: Span = Span::millis(20);
 
 pub(super) enum Look<T> {
     Ready(T),
@@ -28,42 +32,82 @@ pub(super) fn enter(ctx: &Ctx<'_>, wait: &Wait) -> Result<(Box<dyn Guard>, u64)>
     let agent = wait.agent.to_string();
     let gate =
         ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;
-    let waits = ctx.store.presence().waits();
-    close_no_ring(&waits, wait)?;
-    let ticket = waits.iter().map(|other| other.ticket).max().unwrap_or(0) + 1;
-    let guard = ctx.store.presence().enter(&Wait { ticket, ..wait.clone() })?;
-    drop(gate);
+    let presence = ctx.store.presence();
+    let ticket = presence.waits().iter().map(|other| other.ticket).max().unwrap_or(0) + 1;
+    let wait = Wait { ticket, ..wait.clone() };
+    let guard = presence.enter(&wait)?;
+    close_no_ring(ctx, gate, &wait)?;
     Ok((guard, ticket))
 }
 
 /// Announces that a wait is for others now, or refuses it as it would a new one.
 pub(super) fn change(ctx: &Ctx<'_>, guard: &mut dyn Guard, wait: &Wait) -> Result<()> {
-    let is_own = |other: &Wait| other.pid == wait.pid && other.ticket == wait.ticket;
-    let is_the_same = |other: &Wait| is_own(other) && other.for_whom == wait.for_whom;
+    let is_the_same = |other: &Wait| is_one(other, wait) && other.for_whom == wait.for_whom;
     if ctx.store.presence().waits().iter().any(is_the_same) {
         return Ok(());
     }
     let agent = wait.agent.to_string();
-    let _gate =
+    let gate =
         ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;
-    let others: Vec<Wait> = ctx.store.presence().waits().into_iter().filter(|other| !is_own(other)).collect();
-    close_no_ring(&others, wait)?;
     guard.update(wait);
-    Ok(())
+    close_no_ring(ctx, gate, wait)
 }
 
-fn close_no_ring(waits: &[Wait], wait: &Wait) -> Result<()> {
-    let Some(ring) = ring(waits, &wait.agent, &wait.for_whom) else {
+fn is_one(one: &Wait, other: &Wait) -> bool {
+    one.pid == other.pid && one.ticket == other.ticket
+}
+
+/// Looks after the wait was announced: a ring through another project, which has a gate of its own, is then seen by
+/// the one that closes it, whoever that is.
+fn close_no_ring<'a>(ctx: &'a Ctx<'a>, gate: Box<dyn Tx + 'a>, wait: &Wait) -> Result<()> {
+    let closed = || ring(|party| awaited(ctx, wait, party), &wait.agent, &wait.for_whom);
+    let Some(mut ring) = closed() else {
         return Ok(());
     };
+    drop(gate);
+    let passed = until(ctx, PASSING_RING, |now| {
+        Ok(match closed() {
+            None => Look::Ready(()),
+            Some(still) => {
+                ring = still;
+                Look::NotYet { again_at: Some(now.plus(RING_LOOK)) }
+            }
+        })
+    })?;
+    if passed.is_some() {
+        return Ok(());
+    }
     let names: Vec<String> = ring.iter().map(ToString::to_string).collect();
     Err(Code::WaitCycle
         .refuse(format!("waiting would close a ring: {}", names.join(" waits for ")))
         .with("ring", json!(names)))
 }
 
+/// Those whom `party` waits for by now, `own` wait aside, as this project writes them.
+fn awaited(ctx: &Ctx<'_>, own: &Wait, party: &Party) -> Vec<Party> {
+    let Party::Elsewhere(name, project) = party else {
+        let others = ctx.store.presence().waits().into_iter().filter(|wait| !is_one(wait, own));
+        return others.filter(|wait| wait.agent == *party).flat_map(|wait| wait.for_whom).collect();
+    };
+    // A project that cannot be opened now lets nobody wait there either.
+    let Ok(Some(store)) = ctx.bus.open(project) else {
+        return Vec::new();
+    };
+    let there = store.presence().waits().into_iter().filter(|wait| wait.agent.is(name));
+    there.flat_map(|wait| wait.for_whom).map(|party| from_elsewhere(party, project, &ctx.project)).collect()
+}
+
+/// A party as `there` writes it, as `here` does.
+fn from_elsewhere(party: Party, there: &ProjectKey, here: &ProjectKey) -> Party {
+    match party {
+        Party::Agent(name) => Party::Elsewhere(name, there.clone()),
+        Party::Elsewhere(name, project) if project == *here => Party::Agent(name),
+        other => other,
+    }
+}
+
 /// The ring that `me` waiting for `targets` would close: me, …, me.
-fn ring(waits: &[Wait], me: &Party, targets: &[Party]) -> Option<Vec<Party>> {
+fn ring(awaited: impl Fn(&Party) -> Vec<Party>, me: &Party, targets: &[Party]) -> Option<Vec<Party>> {
     let mut trails: Vec<Vec<Party>> = targets.iter().map(|target| vec![me.clone(), target.clone()]).collect();
     let mut visited: Vec<Party> = Vec::new();
     while let Some(trail) = trails.pop() {
@@ -74,14 +118,12 @@ fn ring(waits: &[Wait], me: &Party, targets: &[Party]) -> Option<Vec<Party>> {
         if visited.contains(&last) {
             continue;
         }
-        visited.push(last.clone());
-        for wait in waits.iter().filter(|wait| wait.agent == last) {
-            for next in &wait.for_whom {
-                let mut longer = trail.clone();
-                longer.push(next.clone());
-                trails.push(longer);
-            }
+        for next in awaited(&last) {
+            let mut longer = trail.clone();
+            longer.push(next);
+            trails.push(longer);
         }
+        visited.push(last);
     }
     None
 }
@@ -118,23 +160,13 @@ mod tests {
         Party::Agent(AgentName::parse(name).unwrap_or_else(|fault| panic!("{fault}")))
     }
 
-    fn waits(edges: &[(&str, &[&str])]) -> Vec<Wait> {
-        let wait = |(from, to): &(&str, &[&str])| Wait {
-            agent: party(from),
-            verb: "poll".into(),
-            pid: 1,
-            ticket: 1,
-            for_whom: to.iter().map(|name| party(name)).collect(),
-            patterns: Vec::new(),
-        };
-        edges.iter().map(wait).collect()
-    }
-
     fn check(edges: &[(&str, &[&str])], me: &str, targets: &[&str], expected: Option<&[&str]>) {
-        let targets: Vec<Party> = targets.iter().map(|name| party(name)).collect();
-        let found = ring(&waits(edges), &party(me), &targets);
-        let expected = expected.map(|names| names.iter().map(|name| party(name)).collect::<Vec<_>>());
-        assert_eq!(found, expected, "{edges:?} {me}");
+        let parties = |names: &[&str]| names.iter().map(|name| party(name)).collect::<Vec<_>>();
+        let awaited = |of: &Party| {
+            let own = edges.iter().filter(|(from, _)| party(from) == *of);
+            own.flat_map(|(_, to)| parties(to)).collect()
+        };
+        assert_eq!(ring(awaited, &party(me), &parties(targets)), expected.map(parties), "{edges:?} {me}");
     }
 
     #[test]
