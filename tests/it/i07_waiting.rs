@@ -143,8 +143,11 @@ fn an_answer_on_its_way_opens_the_ring() {
     for turn in 0..10 {
         let red = bus.waiting("RedForest", &["poll", "--wait", "60s", "--from", "BlueLake", "--read"]);
         let body = format!("turn {turn}");
-        bus.relay("BlueLake", ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Parser", "--body", &body])
-            .success();
+        bus.relay(
+            "BlueLake",
+            ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Parser", "--body", &body],
+        )
+        .success();
         // RedForest was woken and may not have looked yet; it does not wait for BlueLake any more.
         bus.relay("BlueLake", ["poll", "--wait", "10ms", "--from", "RedForest"]).success();
         red.finish().success();

@@ -44,6 +44,8 @@ pub struct Limits {
     pub subject_chars: usize,
     pub recipients: usize,
     pub page: usize,
+    /// At most `pattern::MAX_BYTES`.
+    pub pattern_bytes: usize,
     pub live_claims: usize,
     pub unread: usize,
     /// How long a writer waits for its turn before it says `STORE_BUSY`.
@@ -57,6 +59,7 @@ impl Default for Limits {
             subject_chars: 200,
             recipients: 50,
             page: 100,
+            pattern_bytes: 512,
             live_claims: 20_000,
             unread: 10_000,
             gate_wait: Span::seconds(10),

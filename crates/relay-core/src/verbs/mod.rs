@@ -126,7 +126,7 @@ impl Request {
 /// behind.
 pub fn check(request: &Request, caller: &Caller, limits: &Limits, repository: &dyn Repository) -> Result<()> {
     match request {
-        Request::Start(input) => start::check(caller, repository, input),
+        Request::Start(input) => start::check(caller, limits, repository, input),
         Request::Prepare(input) => prepare::check(caller, limits, repository, input),
         _ => Ok(()),
     }

@@ -78,7 +78,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
 
 /// What can be said without looking at the store.
 pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repository, input: &Input) -> Result<()> {
-    start::check(caller, repository, &input.start)?;
+    start::check(caller, limits, repository, &input.start)?;
     match input.limit {
         Some(limit) if !(1..=limits.page).contains(&limit) => {
             Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", limits.page)))

@@ -97,7 +97,7 @@ fn check(input: &Input) -> Result<()> {
 fn canonical(ctx: &Ctx<'_>, texts: &[String]) -> Result<Vec<Pattern>> {
     let roots = ctx.repository.roots();
     let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    texts.iter().map(|text| reserve::parse(text, &roots)).collect()
+    texts.iter().map(|text| reserve::parse(ctx.limits, text, &roots)).collect()
 }
 
 /// The actor's live claims that the input names; a named one that is not held is an error.

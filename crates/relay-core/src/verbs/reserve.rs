@@ -9,7 +9,7 @@ use super::writing::{Told, Writing, write};
 use super::{Ctx, Done, Outcome as Any};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal};
-use crate::domain::limits::{CONFLICTS_SHOWN, TTL_DEFAULT, TTL_LONG};
+use crate::domain::limits::{CONFLICTS_SHOWN, Limits, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
 use crate::domain::pattern::{Compiled, Pattern, PatternFault};
 use crate::domain::reservation::{Reservation, ttl_is_valid};
@@ -71,14 +71,20 @@ pub(super) fn check_ttl(ttl: Span) -> Result<()> {
 }
 
 /// Reads a pattern; a refusal names it.
-pub(super) fn parse(text: &str, roots: &[&str]) -> Result<Pattern> {
-    Pattern::parse(text, roots).map_err(|fault| {
+pub(super) fn parse(limits: &Limits, text: &str, roots: &[&str]) -> Result<Pattern> {
+    let invalid = |why: String| Code::PatternInvalid.refuse(format!("{text:?} is no pattern: {why}"));
+    let pattern = Pattern::parse(text, roots).map_err(|fault| {
         let refusal = match fault {
-            PatternFault::Invalid { why } => Code::PatternInvalid.refuse(format!("{text:?} is no pattern: {why}")),
+            PatternFault::Invalid { why } => invalid(why),
             outside => Refusal::from(outside),
         };
         refusal.with("pattern", text)
-    })
+    })?;
+    let (length, limit) = (pattern.as_str().len(), limits.pattern_bytes);
+    if length > limit {
+        return Err(invalid(format!("it is {length} bytes long, the limit is {limit}")).with("pattern", text));
+    }
+    Ok(pattern)
 }
 
 /// Parses the patterns and counts what they take, before the gate.
@@ -87,7 +93,7 @@ pub(super) fn wanted(ctx: &Ctx<'_>, patterns: &[String]) -> Result<Vec<Wanted>> 
     let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
     let mut wanted: Vec<Wanted> = Vec::new();
     for text in patterns {
-        let pattern = parse(text, &roots)?;
+        let pattern = parse(ctx.limits, text, &roots)?;
         if wanted.iter().any(|earlier| earlier.pattern == pattern) {
             continue;
         }

@@ -10,6 +10,7 @@ use super::writing::{Told, Who, Writing, write_as};
 use super::{Caller, Ctx, Done, Outcome as Any, link};
 use crate::domain::agent::{Agent, Policy, Standing};
 use crate::domain::event::Happened;
+use crate::domain::limits::Limits;
 use crate::domain::moniker;
 use crate::domain::name::{AgentName, Party, ThreadId};
 use crate::domain::shell;
@@ -91,7 +92,7 @@ pub(super) struct Started {
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    check(&ctx.caller, ctx.repository, input)?;
+    check(&ctx.caller, ctx.limits, ctx.repository, input)?;
     let wanted = reserve::wanted(ctx, &input.path)?;
     let told = write_as(ctx, "start", Who::Newcomer(scope(ctx, input)), input, |writing| {
         story(writing, input, &wanted, None)
@@ -100,7 +101,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
 }
 
 /// What can be said without looking at the store.
-pub(super) fn check(caller: &Caller, repository: &dyn Repository, input: &Input) -> Result<()> {
+pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repository, input: &Input) -> Result<()> {
     if caller.human {
         return Err(Code::AgentNameInvalid.refuse("`human` is reserved: the human is on the bus without start"));
     }
@@ -119,7 +120,7 @@ pub(super) fn check(caller: &Caller, repository: &dyn Repository, input: &Input)
     }
     let roots = repository.roots();
     let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    input.path.iter().try_for_each(|text| reserve::parse(text, &roots).map(|_| ()))
+    input.path.iter().try_for_each(|text| reserve::parse(limits, text, &roots).map(|_| ()))
 }
 
 /// Under which name a starting agent's keys are kept: it may not have one yet.

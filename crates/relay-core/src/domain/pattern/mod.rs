@@ -44,8 +44,9 @@ pub use compiled::Compiled;
 use nfa::Nfa;
 use syntax::{Node, canonical, plain_text};
 
-/// The longest pattern that is read, in bytes.
-pub const MAX_BYTES: usize = 512;
+/// The longest pattern that is read, in bytes, whatever an operator allows: the time to compare two grows with the
+/// product of their lengths.
+pub const MAX_BYTES: usize = 2048;
 /// The longest name of a resource.
 const MAX_NAME: usize = 128;
 const RESOURCE: &str = "res:";
