@@ -359,3 +359,16 @@ fn check_displaced(name: &str, by: &str, displace: impl Fn(&Path)) {
     assert_eq!(snapshot(&bus.home()), before);
     bus.forget();
 }
+
+/// A home that is a link was chosen by its user; what is below it was not.
+#[test]
+fn a_home_that_is_a_link_is_the_folder_that_it_leads_to() {
+    let bus = Bus::new();
+    let elsewhere = bus.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, bus.home()).unwrap();
+    for args in [&["start"] as &[&str], &["reserve", "src"], &["status"]] {
+        bus.relay("BlueLake", args).success();
+    }
+    assert_eq!(fs::metadata(&elsewhere).unwrap().permissions().mode() & 0o777, 0o700);
+}

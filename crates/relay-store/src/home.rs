@@ -23,7 +23,9 @@ pub struct Home {
 }
 
 impl Home {
+    /// A root that is itself a link is the user's own choice and is followed; below it relay follows none.
     pub fn new(root: PathBuf, limits: Limits, now: i64) -> Self {
+        let root = if root.is_symlink() { fs::canonicalize(&root).unwrap_or(root) } else { root };
         Home { root, limits, now: Cell::new(now) }
     }
 
