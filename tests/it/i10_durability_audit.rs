@@ -5,10 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::bus::{Bus, RELAY, hours, minutes};
 use crate::terminal::{column, text};
+use crate::trace::trace;
 
 #[test]
 fn everything_that_happens_is_a_line_of_the_log() {
@@ -206,4 +208,23 @@ fn nothing_is_written_into_the_working_tree() {
     bus.relay("BlueLake", ["reserve", "src/**", "--", "true"]).success();
     let listed = bus.git(&["status", "--porcelain", "--ignored"]).stdout;
     assert_eq!(String::from_utf8(listed).unwrap(), "");
+}
+
+/// Surfaced mail is committed without a sync of its own; `drain` makes up for it, also when a reader keeps the log from
+/// being folded.
+#[test]
+fn drain_makes_everything_durable_whoever_reads() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let reader = Connection::open(bus.store().join("relay.db")).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let events = |reader: &Connection| reader.query_row("SELECT count(*) FROM events", [], |row| row.get::<_, i64>(0));
+    let seen = events(&reader).unwrap();
+    bus.relay("RedForest", ["poll"]).success();
+    let drained = trace(&bus, &bus.args("", ["drain"]), Some("trace=execve,openat,fsync,fdatasync"));
+    let durable = drained.run.success().result()["durable_up_to"].as_i64().unwrap();
+    assert_eq!((durable, events(&reader).unwrap()), (seen + 1, seen), "the reader stands where it stood");
+    let log = drained.calls.iter().position(|call| call.contains("/relay.db-wal\"") && call.contains("O_RDONLY"));
+    let synced = drained.calls.iter().rposition(|call| call.starts_with("fsync("));
+    assert!(log.is_some_and(|log| synced.is_some_and(|synced| log < synced)), "{:?}", drained.calls);
 }

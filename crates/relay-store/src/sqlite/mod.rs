@@ -121,20 +121,31 @@ impl Sqlite {
         }
         let errand = Errand { verb: "tidy", agent: "", wait: gate_wait, durable: true };
         let Ok(_gate) = Gate::take(&self.folder, errand) else { return };
-        // Of many writers that saw the log too long, one is enough; and none waits for a reader while it holds the gate.
+        // Of many writers that saw the log too long, one is enough.
         if self.log_bytes() > LOG_KEPT {
-            let _ = self.connection.busy_timeout(std::time::Duration::ZERO);
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            self.fold();
         }
     }
 
-    /// Makes everything committed so far durable in the store itself.
+    /// Folds the log into the store unless a reader stands in the way: nobody waits for one who holds the gate.
+    fn fold(&self) {
+        let _ = self.connection.busy_timeout(std::time::Duration::ZERO);
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = self.connection.busy_timeout(open::PATIENCE);
+    }
+
+    /// Makes everything committed so far durable, also what was committed without a sync of its own, and says up to which
+    /// event. The log is folded into the store as well unless a reader stands in the way.
     pub fn drain(&self, gate_wait: Span) -> Result<u64> {
         let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
-        self.connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .map_err(|fault| self.refuse(&fault))?;
-        Ok(self.read()?.tip()?.number)
+        let number = self.read()?.tip()?.number;
+        let log = self.folder.join("relay.db-wal");
+        match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
+            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => return Err(io_refusal(&log, &fault)),
+            _ => {}
+        }
+        self.fold();
+        Ok(number)
     }
 
     pub fn health(&self) -> Result<Health> {

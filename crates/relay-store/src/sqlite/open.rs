@@ -22,6 +22,9 @@ const APPLICATION: i64 = 0x7265_6c79;
 /// Older libraries can corrupt a store when two connections meet at a reset of the write-ahead log.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
+/// With what SQLite itself locks for a moment; writers take turns at the gate.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
 mod embedded {
     refinery::embed_migrations!("migrations");
 }
@@ -71,7 +74,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     // A folder that resolves through a link of the system's own (`/tmp` on some) is not the link we guard against.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let connection = Connection::open_with_flags(resolved, flags)?;
-    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.busy_timeout(PATIENCE)?;
     // The last to close must not fold the log: that costs a one-shot command three more syncs, and openers see it busy.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.execute_batch(

@@ -24,9 +24,12 @@ impl<'a> View<'a> {
         project: &'a str,
         durable: bool,
     ) -> Result<Self> {
-        let begin = if durable { "BEGIN IMMEDIATE" } else { "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE" };
-        connection.execute_batch(begin).map_err(|fault| Fault::new(folder).refuse(&fault))?;
-        Ok(View { connection, folder, project, role: Role::Writes { durable }, _gate: Some(gate) })
+        // Said each time: what an earlier errand of this process did without may not hold for this one.
+        let synchronous = if durable { "FULL" } else { "NORMAL" };
+        connection
+            .execute_batch(&format!("PRAGMA synchronous = {synchronous}; BEGIN IMMEDIATE"))
+            .map_err(|fault| Fault::new(folder).refuse(&fault))?;
+        Ok(View { connection, folder, project, role: Role::Writes, _gate: Some(gate) })
     }
 
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
@@ -103,10 +106,31 @@ impl Tx for View<'_> {
     fn commit(mut self: Box<Self>) -> Result<()> {
         fail::fail_point!("store-before-commit");
         self.connection.execute_batch("COMMIT").map_err(|fault| self.refuse(&fault))?;
-        if let Role::Writes { durable } = self.role {
-            self.role = Role::Committed { durable };
-        }
+        self.role = Role::Committed;
         fail::fail_point!("store-after-commit");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use relay_core::domain::name::ProjectKey;
+    use relay_core::domain::time::Span;
+    use relay_core::store::{Errand, Store};
+
+    use crate::sqlite::Sqlite;
+
+    #[test]
+    fn a_durable_errand_is_synced_whatever_came_before_it() {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let store = Sqlite::open(folder.path(), &ProjectKey::resolved("/srv/app"), Span::seconds(10), 0)
+            .unwrap_or_else(|refusal| panic!("{refusal}"));
+        for durable in [true, false, true, false, false] {
+            let errand = Errand { verb: "test", agent: "", wait: Span::seconds(10), durable };
+            let tx = store.begin(errand).unwrap_or_else(|refusal| panic!("{refusal}"));
+            let synchronous = store.connection.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0));
+            assert_eq!(synchronous, Ok(if durable { 2 } else { 1 }));
+            drop(tx);
+        }
     }
 }

@@ -23,12 +23,8 @@ pub(super) enum Role {
     Reads,
     /// Looks through a transaction that somebody else ends.
     Borrows,
-    Writes {
-        durable: bool,
-    },
-    Committed {
-        durable: bool,
-    },
+    Writes,
+    Committed,
 }
 
 impl<'a> View<'a> {
@@ -49,12 +45,8 @@ impl<'a> View<'a> {
 
 impl Drop for View<'_> {
     fn drop(&mut self) {
-        let end = match self.role {
-            Role::Borrows | Role::Committed { durable: true } => return,
-            Role::Reads | Role::Writes { durable: true } => "ROLLBACK",
-            Role::Writes { durable: false } => "ROLLBACK; PRAGMA synchronous = FULL",
-            Role::Committed { durable: false } => "PRAGMA synchronous = FULL",
-        };
-        let _ = self.connection.execute_batch(end);
+        if matches!(self.role, Role::Reads | Role::Writes) {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
     }
 }
