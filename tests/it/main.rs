@@ -54,6 +54,7 @@ mod manners;
 mod model;
 mod model_finds;
 mod names;
+mod next_lines;
 mod private_modes;
 mod privilege;
 mod quiet;

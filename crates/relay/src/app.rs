@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
+use relay_core::domain::shell;
 use relay_core::domain::time::Timestamp;
 use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
@@ -192,12 +193,25 @@ impl App {
         if environment::test_break().as_deref() == Some(request.verb()) {
             return self.fail(&recover::failure(&ctx, request, &Code::Internal.refuse("broken by a test")));
         }
-        let status = match verbs::run(&ctx, request) {
+        let status = match self.ask(&ctx, request) {
             Ok(done) => self.succeed(&ctx, &done),
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
         };
         opened.store.tidy(opened.limits.gate_wait);
         status
+    }
+
+    /// Runs a request. What is proposed next runs in the same shell: it repeats what this command line said of project
+    /// and agent.
+    pub fn ask(&self, ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
+        let mut done = verbs::run(ctx, request)?;
+        for (flag, said) in [("--project", &self.globals.project), ("--agent", &self.globals.agent)] {
+            let Some(said) = said else { continue };
+            for line in done.next.iter_mut().filter(|line| line.starts_with("relay ")) {
+                *line = format!("{line} {}", shell::line(&[flag, said]));
+            }
+        }
+        Ok(done)
     }
 
     fn succeed(&self, ctx: &Ctx<'_>, done: &Done) -> u8 {

@@ -24,6 +24,12 @@ pub fn line<S: AsRef<str>>(argv: &[S]) -> String {
     words.join(" ")
 }
 
+/// A flag with its value, as words of a command: one word where the value would pass for a flag itself.
+#[must_use]
+pub fn flag(flag: &str, value: &str) -> Vec<String> {
+    if value.starts_with('-') { vec![format!("{flag}={value}")] } else { vec![flag.to_owned(), value.to_owned()] }
+}
+
 /// Bytes without a meaning to the shell in any place of a word; so neither `~` nor `#` is one.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(&byte)
@@ -169,6 +175,13 @@ mod tests {
         check_line(&["relay", "send", "two words"], "relay send 'two words'");
         check_line(&["relay", "", "it's"], r"relay '' 'it'\''s'");
         check_line(&["echo", "a\nb", "#"], r"echo $'a\nb' '#'");
+    }
+
+    #[test]
+    fn a_value_with_a_dash_before_it_stays_with_its_flag() {
+        assert_eq!(flag("--why", "so"), ["--why", "so"]);
+        assert_eq!(flag("--why", ""), ["--why", ""]);
+        assert_eq!(flag("--why", "-x=y"), ["--why=-x=y"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::link;
-use super::recipients::{self, LeftOut, Place, Roll};
+use super::recipients::{self, LeftOut, Place, Roll, THREAD_GROUP};
 use super::writing::Writing;
 use crate::domain::contact::LinkState;
 use crate::domain::delivery::{Line, State};
@@ -68,7 +68,7 @@ pub(super) fn post(writing: &mut Writing<'_>, draft: &Draft<'_>) -> Result<(Post
     if roll.found.is_empty() {
         return Err(nobody(&roll));
     }
-    signals(writing, draft, &position, &subject)?;
+    signals(writing, draft, &position, &subject, &roll)?;
     let posted = append(writing, draft, &position, &subject, &roll)?;
     Ok((posted, roll.left_out))
 }
@@ -191,7 +191,13 @@ fn nobody(roll: &Roll) -> crate::error::Refusal {
     Code::RecipientNotFound.refuse("the group has nobody whom this message can reach").with("left_out", left_out)
 }
 
-fn signals(writing: &mut Writing<'_>, draft: &Draft<'_>, position: &Position, subject: &str) -> Result<()> {
+fn signals(
+    writing: &mut Writing<'_>,
+    draft: &Draft<'_>,
+    position: &Position,
+    subject: &str,
+    roll: &Roll,
+) -> Result<()> {
     if let (Some(thread), Some(given)) = (&position.thread, draft.subject)
         && let Some(topic) = &thread.subject
         && topic::drifts(given, topic)
@@ -203,10 +209,11 @@ fn signals(writing: &mut Writing<'_>, draft: &Draft<'_>, position: &Position, su
                 thread.id
             ),
         );
-        writing.next.push(format!("relay send {} --thread NEW_THREAD --subject SUBJECT --body -", to_flags(draft)));
+        let to = to_flags(writing, draft, roll);
+        writing.next.push(format!("relay send {to} --thread NEW_THREAD --subject SUBJECT --body -"));
     }
     if position.parent.is_none() && draft.thread.is_none() {
-        off_thread(writing, draft)?;
+        off_thread(writing, draft, roll)?;
     }
     let since = writing.ctx.now.minus(DUPLICATE_WITHIN);
     for earlier in writing.tx.sent_since(&writing.actor.party(), since)? {
@@ -229,7 +236,7 @@ fn signals(writing: &mut Writing<'_>, draft: &Draft<'_>, position: &Position, su
 }
 
 /// A message outside every thread, from somebody who has one.
-fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>) -> Result<()> {
+fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>, roll: &Roll) -> Result<()> {
     let Some(agent) = writing.actor.agent() else {
         return Ok(());
     };
@@ -243,20 +250,33 @@ fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>) -> Result<()> {
         .find_map(|claim| claim.reason);
     if let Some(home) = prepared.or(claimed) {
         writing.signal(SignalCode::OffThread, format!("this opened a new thread; your work stands in {home}"));
-        // A thread without a message has no subject to inherit.
-        let has_subject = writing.tx.thread(&home)?.is_some_and(|thread| thread.subject.is_some());
+        // A thread without a message, or whose first message the sender does not see, has no subject to inherit.
+        let has_subject = thread(writing, &home)?.is_some_and(|thread| thread.subject.is_some());
         let subject = if has_subject { "" } else { " --subject SUBJECT" };
-        writing.next.push(format!("relay send {} --thread {home}{subject} --body -", to_flags(draft)));
+        let to = to_flags(writing, draft, roll);
+        let home = shell::quote(home.as_str());
+        writing.next.push(format!("relay send {to} --thread {home}{subject} --body -"));
     }
     Ok(())
 }
 
-/// The recipients as they were named. A subject is free text, which a remembered answer does not hold.
-fn to_flags(draft: &Draft<'_>) -> String {
+/// The recipients as they were named; those of a thread by their own names, since another thread has other members. A
+/// subject is free text, which a remembered answer does not hold.
+fn to_flags(writing: &Writing<'_>, draft: &Draft<'_>, roll: &Roll) -> String {
     let mut flags: Vec<String> = Vec::new();
     for (flag, line) in [("--to", Line::To), ("--cc", Line::Cc), ("--bcc", Line::Bcc)] {
         let named = draft.wanted.iter().filter(|(_, wanted)| *wanted == line);
-        let names: Vec<String> = named.map(|(address, _)| address.to_string()).collect();
+        let (groups, mut names): (Vec<String>, Vec<String>) =
+            named.map(|(address, _)| address.to_string()).partition(|name| name.starts_with('@'));
+        if groups.iter().any(|group| group == THREAD_GROUP) {
+            let members = roll.found.iter().filter(|found| found.in_group && found.line == line);
+            names.extend(members.map(|found| found.party.to_string()));
+            if names.len() > writing.ctx.limits.recipients {
+                names = vec!["NAMES".to_owned()];
+            }
+        } else {
+            names.extend(groups);
+        }
         if !names.is_empty() {
             flags.extend([flag.to_owned(), names.join(",")]);
         }

@@ -11,6 +11,7 @@ use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Happened;
 use crate::domain::limits::Limits;
 use crate::domain::name::{AgentName, Party, ThreadId};
+use crate::domain::shell;
 use crate::domain::view::Viewer;
 use crate::error::Code;
 use crate::store::{Facts, Repository, Result};
@@ -146,11 +147,9 @@ fn digest(ctx: &Ctx<'_>, input: &Input, told: Told<Prepared>) -> Result<Done> {
         conflicts: reserved.conflicts,
         conflicts_total: reserved.conflicts_total,
     };
-    let mut next = told.next;
-    if ctx.caller.named.is_none() && ctx.caller.variable.is_none() && ctx.caller.session.is_none() {
-        next.push(format!("export RELAY_AGENT={}", agent.name));
-    }
-    next.push(format!("relay reserve PATTERN --reason {}", prepared.thread));
+    let mut next: Vec<String> = start::introduction(ctx, &*facts, &agent.name).into_iter().collect();
+    next.extend(told.next);
+    next.push(format!("relay reserve PATTERN --reason {}", shell::quote(prepared.thread.as_str())));
     Ok(Done::new("prepare", Told { outcome: Box::new(outcome), signals: told.signals, next }, Any::Prepare))
 }
 

@@ -13,6 +13,7 @@ use crate::domain::limits::{CONFLICTS_SHOWN, Limits, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
 use crate::domain::pattern::{Compiled, Pattern, PatternFault};
 use crate::domain::reservation::{Reservation, ttl_is_valid};
+use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
 use crate::error::{Code, Refusal};
 use crate::store::{Facts, Result, Wait};
@@ -300,27 +301,24 @@ fn signals(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted], clashes:
                 format!("{holder} was not seen for ten minutes"),
             );
             let id = clash.theirs.id.to_string();
-            writing
-                .next
-                .push(crate::domain::shell::line(&["relay", "release", "--id", &id, "--force", "--why", "WHY"]));
+            writing.next.push(shell::line(&["relay", "release", "--id", &id, "--force", "--why", "WHY"]));
         } else {
             let thread = clash.theirs.reason.as_ref().map_or("NEW_THREAD", ThreadId::as_str);
-            let subject = format!("{pattern}: both of us");
-            writing.next.push(crate::domain::shell::line(&[
-                "relay",
-                "send",
-                "--to",
-                holder,
-                "--thread",
-                thread,
-                "--subject",
-                &subject,
-                "--body",
-                "-",
-            ]));
+            let subject = subject(writing.ctx.limits, pattern, clash.theirs.id);
+            let mut line: Vec<String> = ["relay", "send", "--to", holder, "--thread", thread].map(str::to_owned).into();
+            line.extend(shell::flag("--subject", &subject));
+            line.extend(["--body", "-"].map(str::to_owned));
+            writing.next.push(shell::line(&line));
         }
     }
     Ok(())
+}
+
+/// What two holders have to talk about: the pattern, unless no subject takes it.
+fn subject(limits: &Limits, pattern: &str, theirs: Number) -> String {
+    let subject = format!("{pattern}: both of us");
+    let fits = subject.chars().count() <= limits.subject_chars && !subject.chars().any(char::is_control);
+    if fits { subject } else { format!("#{theirs}: both of us") }
 }
 
 fn is_silent(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation) -> Result<bool> {

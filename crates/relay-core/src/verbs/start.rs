@@ -308,7 +308,9 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
         conflicts: reserved.conflicts,
         conflicts_total: reserved.conflicts_total,
     };
-    let next = next(ctx, &outcome, told.next);
+    let mut next: Vec<String> = introduction(ctx, &*facts, &agent.name).into_iter().collect();
+    next.extend(told.next);
+    propose(&outcome, &mut next);
     let mut done = Done::new("start", Told { outcome: Box::new(outcome), signals, next }, Any::Start);
     done.afterwards = Some(Afterwards { party: me, surfaced: Vec::new(), read: Vec::new(), told: news.told })
         .filter(|afterwards| !afterwards.is_empty());
@@ -343,12 +345,13 @@ fn claims(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent) -> Result<(Vec<ClaimS
     Ok((live.iter().take(ctx.limits.page).map(ClaimShape::from).collect(), stale))
 }
 
-fn next(ctx: &Ctx<'_>, outcome: &Outcome, mut next: Vec<String>) -> Vec<String> {
-    let name = &outcome.agent.name;
-    let known = ctx.caller.named.is_some() || ctx.caller.variable.is_some() || ctx.caller.session.is_some();
-    if !known {
-        next.push(format!("export RELAY_AGENT={name}"));
-    }
+/// The line before all others in a shell that does not say yet who acts there.
+pub(super) fn introduction(ctx: &Ctx<'_>, facts: &dyn Facts, name: &AgentName) -> Option<String> {
+    let is_known = matches!(actor::meant(ctx, facts), Ok(Some(meant)) if meant.same_as(name));
+    (!is_known).then(|| format!("export RELAY_AGENT={name}"))
+}
+
+fn propose(outcome: &Outcome, next: &mut Vec<String>) {
     if outcome.inbox.unread > 0 {
         next.push("relay poll --bodies".to_owned());
     }
@@ -361,7 +364,6 @@ fn next(ctx: &Ctx<'_>, outcome: &Outcome, mut next: Vec<String>) -> Vec<String> 
     if outcome.inbox.unread == 0 && outcome.acks_owed.is_empty() && outcome.contacts_waiting.is_empty() {
         next.push("relay prepare --thread THREAD".to_owned());
     }
-    next
 }
 
 fn is_overdue(message: &crate::domain::message::Message, party: &Party, now: Timestamp) -> bool {

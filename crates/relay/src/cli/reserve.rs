@@ -74,7 +74,7 @@ impl Args {
             Ok(ctx) => ctx,
             Err(refusal) => return app.fail_outside("reserve", &refusal),
         };
-        let claimed = match verbs::run(&ctx, request) {
+        let claimed = match app.ask(&ctx, request) {
             Ok(done) => done,
             Err(refusal) => return app.fail(&recover::failure(&ctx, request, &refusal)),
         };
