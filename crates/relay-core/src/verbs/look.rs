@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::actor::{self, Actor};
 use super::prepare::{self, ThreadView};
 use super::writing::{Told, signals_for};
-use super::{Ctx, Done, Outcome as Any};
+use super::{Ctx, Done, Outcome as Any, crossing};
 use crate::domain::agent::Agent;
 use crate::domain::event::Number;
 use crate::domain::message::Message;
-use crate::domain::name::{AgentName, Party, ThreadId};
+use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
 use crate::domain::nearest::nearest;
 use crate::domain::pattern::Pattern;
 use crate::domain::view::Viewer;
@@ -177,18 +177,17 @@ impl Looking<'_> {
         Ok(Outcome::Threads { threads })
     }
 
-    fn agent_shape(&self, agent: &Agent) -> AgentShape {
-        let seen_at = actor::seen_at(self.ctx, agent);
-        AgentShape::of(agent, agent.state(seen_at, self.ctx.now), actor::alive(self.ctx, agent), seen_at)
-    }
-
     fn agents(&self) -> Result<Outcome> {
-        let agents = self.facts.agents()?.iter().map(|agent| self.agent_shape(agent)).collect();
+        let agents = self.facts.agents()?.iter().map(|agent| agent_shape(self.ctx, agent)).collect();
         Ok(Outcome::Agents { agents })
     }
 
     fn agent(&self, text: &str) -> Result<Outcome> {
-        let name = AgentName::parse(text)?;
+        let address = Address::parse(text);
+        if let Some(project) = crossing::other_project(self.ctx, &address)? {
+            return agent_elsewhere(self.ctx, &address, &project);
+        }
+        let name = AgentName::parse(&address.name)?;
         let Some(agent) = self.facts.agent(&name)? else {
             let known = self.facts.agents()?;
             let near = nearest(text, known.iter().map(|agent| agent.name.as_str()));
@@ -196,7 +195,7 @@ impl Looking<'_> {
                 .refuse(format!("there is no agent {text:?} in this project"))
                 .with("nearest", serde_json::json!(near)));
         };
-        Ok(Outcome::Agents { agents: vec![self.agent_shape(&agent)] })
+        Ok(Outcome::Agents { agents: vec![agent_shape(self.ctx, &agent)] })
     }
 
     fn reservations(&self, path: Option<&str>) -> Result<Outcome> {
@@ -252,6 +251,21 @@ impl Looking<'_> {
         found.truncate(self.limit);
         Ok(Outcome::Search { found })
     }
+}
+
+fn agent_shape(ctx: &Ctx<'_>, agent: &Agent) -> AgentShape {
+    let seen_at = actor::seen_at(ctx, agent);
+    AgentShape::of(agent, agent.state(seen_at, ctx.now), actor::alive(ctx, agent), seen_at)
+}
+
+/// An agent of another project, as guests see it.
+fn agent_elsewhere(ctx: &Ctx<'_>, address: &Address, project: &ProjectKey) -> Result<Outcome> {
+    crossing::as_guest(ctx, project, &ctx.key.text, |there| {
+        let facts = there.store.read()?;
+        let name = crossing::find_agent(&*facts, address, project)?;
+        let agent = facts.agent(&name)?.map(|agent| agent_shape(there, &agent).for_guests(project));
+        Ok(Outcome::Agents { agents: agent.into_iter().collect() })
+    })
 }
 
 /// The party whose own things are looked at.

@@ -91,8 +91,8 @@ fn agents(agents: &[AgentShape], page: &Page<'_>) -> String {
         vec![
             agent.name.clone(),
             state.to_owned(),
-            relative(agent.seen_at, page.now),
-            agent.policy.clone(),
+            agent.seen_at.map(|at| relative(at, page.now)).unwrap_or_default(),
+            agent.policy.clone().unwrap_or_default(),
             agent.program.as_deref().map(escape_line).unwrap_or_default(),
             agent.thread.clone().unwrap_or_default(),
             task,

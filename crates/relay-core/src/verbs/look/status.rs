@@ -72,7 +72,7 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Out
         debt: debt(looking)?.len(),
         agents: agents
             .iter()
-            .map(|agent| looking.agent_shape(agent))
+            .map(|agent| super::agent_shape(looking.ctx, agent))
             .filter(|shape| shape.state != Standing::Retired.as_str())
             .collect(),
     })))

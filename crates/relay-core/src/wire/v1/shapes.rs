@@ -7,7 +7,7 @@ use crate::domain::contact::{Link, LinkState};
 use crate::domain::delivery::{Line, State};
 use crate::domain::event::Number;
 use crate::domain::message::{Importance, Message};
-use crate::domain::name::Party;
+use crate::domain::name::{Party, ProjectKey};
 use crate::domain::reservation::Reservation;
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
@@ -26,10 +26,12 @@ pub struct AgentShape {
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    pub policy: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     pub state: String,
     pub alive: bool,
-    pub seen_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,13 +45,20 @@ impl AgentShape {
             program: agent.program.clone(),
             model: agent.model.clone(),
             task: agent.task.clone(),
-            policy: agent.policy.as_str().to_owned(),
+            policy: Some(agent.policy.as_str().to_owned()),
             state: state.as_str().to_owned(),
             alive,
-            seen_at,
+            seen_at: Some(seen_at),
             parent: agent.parent.as_ref().map(ToString::to_string),
             thread: agent.thread.as_ref().map(ToString::to_string),
         }
+    }
+
+    /// As much as agents of other projects see: who it is, and whether an answer can be expected.
+    #[must_use]
+    pub fn for_guests(self, project: &ProjectKey) -> Self {
+        let name = format!("{}@{project}", self.name);
+        AgentShape { name, model: None, task: None, policy: None, seen_at: None, parent: None, thread: None, ..self }
     }
 }
 
