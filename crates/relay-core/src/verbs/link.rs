@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
-use super::{Ctx, Done, Outcome as Any, post};
+use super::{Ctx, Done, Outcome as Any, post, recipients};
 use crate::domain::contact::{self, Asked, Decided, Link, LinkState};
 use crate::domain::event::{Happened, Number};
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
@@ -160,9 +160,8 @@ fn decide_for(writing: &mut Writing<'_>, agent: &Party, input: &Input) -> Result
         }
         last = Some(complete(writing, &link, &Party::Human, false)?);
     }
-    last.ok_or_else(|| {
-        Code::LinkNotFound.refuse(format!("no request for contact waits for {agent}")).with("name", agent.to_string())
-    })
+    // Without a name in its details no step proposes to ask: the human does not.
+    last.ok_or_else(|| Code::LinkNotFound.refuse(format!("no request for contact waits for {agent}")))
 }
 
 pub(super) fn pending_for(facts: &dyn Facts, agent: &Party, now: crate::domain::time::Timestamp) -> Result<Vec<Link>> {
@@ -187,7 +186,10 @@ pub(super) fn request(writing: &mut Writing<'_>, other: &Party, why: Option<&str
         }
     };
     match (asked, existing) {
-        (Asked::Refused, existing) => Err(refused(&me, other, existing.as_ref())),
+        (Asked::Refused, existing) => {
+            let other = Party::try_from(recipients::qualified(writing, other.to_string()))?;
+            Err(refused(&me, &other, existing.as_ref()))
+        }
         (Asked::Standing | Asked::StillWaits, Some(link)) => Ok(link),
         (Asked::AcceptsTheirs, Some(link)) => complete(writing, &link, &me, false),
         (Asked::AcceptedByPolicy, _) => {

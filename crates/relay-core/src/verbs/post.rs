@@ -149,9 +149,10 @@ fn ask_for_contact(writing: &mut Writing<'_>, roll: &mut Roll) -> Result<()> {
         if found.verdict == Verdict::Pending {
             let waiting = writing.tx.held(&writing.actor.party(), &found.party)?.len();
             if waiting >= HELD_MAX {
+                let name = recipients::qualified(writing, found.party.to_string());
                 return Err(Code::InboxFull
-                    .refuse(format!("{waiting} messages wait for the consent of {} already", found.party))
-                    .with("name", found.party.to_string()));
+                    .refuse(format!("{waiting} messages wait for the consent of {name} already"))
+                    .with("name", name));
             }
             found.verdict = Verdict::Deliver;
             found.consents_when_asked = false;

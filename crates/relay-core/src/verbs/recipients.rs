@@ -187,7 +187,7 @@ pub(super) fn refusal(writing: &Writing<'_>, roll: &Roll) -> Result<Option<Refus
     let named = || roll.found.iter().filter(|found| !found.in_group);
     if roll.unknown.is_empty() && named().all(|found| found.verdict == Verdict::Deliver) {
         let full = named().find(|found| found.inbox_full);
-        return Ok(full.map(|found| inbox_full(&found.party)));
+        return Ok(full.map(|found| inbox_full(writing, &found.party)));
     }
     let agents = writing.tx.agents()?;
     let mut rows: Vec<Value> = Vec::new();
@@ -259,7 +259,7 @@ fn compose(writing: &Writing<'_>, roll: &Roll, rows: Vec<Value>) -> Refusal {
 }
 
 /// A name as the sender must write it: a guest from another project adds the project.
-fn qualified(writing: &Writing<'_>, name: String) -> String {
+pub(super) fn qualified(writing: &Writing<'_>, name: String) -> String {
     match writing.actor.party() {
         Party::Elsewhere(..) => format!("{name}@{}", writing.ctx.project),
         _ => name,
@@ -293,6 +293,7 @@ fn i_block(writing: &Writing<'_>, them: &Party) -> Result<bool> {
     Ok(writing.tx.link(&me, them)?.is_some_and(|link| link.is_blocked_by(&me)))
 }
 
-fn inbox_full(party: &Party) -> Refusal {
-    Code::InboxFull.refuse(format!("the inbox of {party} is full")).with("name", party.to_string())
+fn inbox_full(writing: &Writing<'_>, party: &Party) -> Refusal {
+    let name = qualified(writing, party.to_string());
+    Code::InboxFull.refuse(format!("the inbox of {name} is full")).with("name", name)
 }
