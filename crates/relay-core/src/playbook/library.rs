@@ -18,7 +18,8 @@ pub struct Playbook {
     pub step: Vec<Template>,
 }
 
-/// A step before its values are filled in. `{name}` stands for a value of the error's details.
+/// A step before its values are filled in. `{name}` stands for a value of the error's details; `{name?}` for one that may
+/// be absent.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {

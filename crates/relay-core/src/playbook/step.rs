@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::library::{Playbook, Template};
+use crate::domain::shell;
 use crate::error::{Code, Refused};
 
 /// One step as it is printed: for a person (`why`), for a shell (`run`), for an agent with tools only (`tool`, `args`).
@@ -65,6 +66,7 @@ pub fn outline(playbook: &Playbook, code: Code, setting: &Setting) -> Vec<Step> 
             let lookup = |name: &str| match (name, &template.each) {
                 ("each", Some(list)) => placeholder(list),
                 ("help", _) => Some(Value::from("relay <verb> --help")),
+                (optional, _) if optional.ends_with('?') => None,
                 _ => placeholder(name),
             };
             filled(template, &lookup, setting)
@@ -94,7 +96,7 @@ fn fill(template: &Template, each: Option<&Value>, refused: &Refused, setting: &
             Some(verb) => format!("relay {verb} --help"),
             None => "relay --help".to_owned(),
         })),
-        _ => refused.details.get(name).cloned(),
+        _ => refused.details.get(name.trim_end_matches('?')).cloned(),
     };
     filled(template, &lookup, setting)
 }
@@ -103,13 +105,22 @@ fn filled(template: &Template, lookup: &impl Fn(&str) -> Option<Value>, setting:
     let why = substitute(&template.why, lookup)?;
     let mut args = Map::new();
     for (name, value) in &template.args {
-        args.insert(name.clone(), fill_value(value, lookup)?);
+        match fill_value(value, lookup) {
+            Some(value) => args.insert(name.clone(), value),
+            None if is_optional(value) => continue,
+            None => return None,
+        };
     }
     let verb = template.tool.as_ref().or(template.command.as_ref());
     Some(match verb {
         None => person(why),
         Some(verb) => step(verb, template.tool.is_some(), why, template.unattended, args, setting),
     })
+}
+
+/// `{name?}`: left out where the details have no such value.
+fn is_optional(value: &toml::Value) -> bool {
+    value.as_str().is_some_and(|text| text.ends_with("?}"))
 }
 
 fn person(why: String) -> Step {
@@ -153,7 +164,9 @@ fn argv(verb: &str, args: &Map<String, Value>) -> Vec<String> {
     let mut argv = vec!["relay".to_owned(), verb.to_owned()];
     let is_last = |name: &str| name == "project" || name == "agent";
     for name in POSITIONAL {
-        argv.extend(args.get(name).map(words).unwrap_or_default());
+        let words = args.get(name).map(words).unwrap_or_default();
+        // Patterns begin at the root, so `./` changes nothing but what the word begins with.
+        argv.extend(words.into_iter().map(|word| if word.starts_with('-') { format!("./{word}") } else { word }));
     }
     let flags = args.iter().filter(|(name, _)| !POSITIONAL.contains(&name.as_str()));
     let (last, first): (Vec<_>, Vec<_>) = flags.partition(|(name, _)| is_last(name));
@@ -164,8 +177,7 @@ fn argv(verb: &str, args: &Map<String, Value>) -> Vec<String> {
             Value::Bool(false) | Value::Null => {}
             _ => {
                 for word in words(value) {
-                    argv.push(flag.clone());
-                    argv.push(word);
+                    argv.extend(shell::flag(&flag, &word));
                 }
             }
         }
@@ -182,7 +194,7 @@ fn words(value: &Value) -> Vec<String> {
     }
 }
 
-/// A whole placeholder keeps the type of its value; one inside a text becomes text.
+/// A whole placeholder keeps the type of its value; one inside a text, or one word of several, becomes text.
 fn fill_value(value: &toml::Value, lookup: &impl Fn(&str) -> Option<Value>) -> Option<Value> {
     Some(match value {
         toml::Value::String(text) => match text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
@@ -192,7 +204,8 @@ fn fill_value(value: &toml::Value, lookup: &impl Fn(&str) -> Option<Value>) -> O
         toml::Value::Boolean(flag) => Value::from(*flag),
         toml::Value::Integer(number) => Value::from(*number),
         toml::Value::Array(values) => {
-            Value::Array(values.iter().map(|value| fill_value(value, lookup)).collect::<Option<_>>()?)
+            let word = |value: &toml::Value| Some(Value::from(substitute(value.as_str()?, lookup)?));
+            Value::Array(values.iter().map(word).collect::<Option<_>>()?)
         }
         _ => return None,
     })
@@ -271,7 +284,29 @@ mod tests {
             "symptom = \"s\"\n[[step]]\nwhy = \"see {id}\"\ntool = \"look\"\nargs = { what = [\"message\", \"{id}\"] }";
         assert_eq!(printed(file, &Code::MessageNotFound.refuse("x"), &setting()), []);
         let with_id = Code::MessageNotFound.refuse("x").with("id", 7);
-        assert_eq!(printed(file, &with_id, &setting())[0].run[..4], ["relay", "look", "message", "7"]);
+        let step = printed(file, &with_id, &setting()).remove(0);
+        assert_eq!(step.run[..4], ["relay", "look", "message", "7"]);
+        assert_eq!(step.args.map(|args| args["what"].clone()), Some(serde_json::json!(["message", "7"])));
+    }
+
+    #[test]
+    fn an_optional_value_is_left_out_where_it_is_missing() {
+        let file = "symptom = \"s\"\n[[step]]\nwhy = \"w\"\ntool = \"reserve\"\nargs = { patterns = \"{patterns}\", shared = \"{shared?}\", ttl = \"{ttl?}\" }";
+        let run = |refusal: crate::error::Refusal| printed(file, &refusal, &Setting::default())[0].run.join(" ");
+        let refusal = Code::FileReservationConflict.refuse("x").with("patterns", vec!["src"]);
+        assert_eq!(run(refusal.clone()), "relay reserve src");
+        assert_eq!(run(refusal.with("shared", true).with("ttl", "2h")), "relay reserve src --shared --ttl 2h");
+    }
+
+    #[test]
+    fn no_value_is_taken_for_a_flag() {
+        let file = "symptom = \"s\"\nretry = true\n[[step]]\nwhy = \"w\"\ntool = \"reserve\"\nargs = { patterns = \"{patterns}\" }";
+        let setting = Setting { kept: Some("-k9".into()), ..Setting::default() };
+        let refusal = Code::FileReservationConflict.refuse("x").with("patterns", vec!["-x", "y"]);
+        let steps = printed(file, &refusal, &setting);
+        assert_eq!(steps[0].run, ["relay", "reserve", "./-x", "y"]);
+        assert_eq!(steps[0].args.as_ref().map(|args| args["patterns"].clone()), Some(serde_json::json!(["-x", "y"])));
+        assert_eq!(steps[1].run[3], "--idempotency-key=-k9");
     }
 
     #[test]

@@ -58,10 +58,30 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     // How long the caller waits is no part of what it asks for.
     let asked = Input { wait: None, ..input.clone() };
     let told = match input.wait {
-        Some(time) => when_free(ctx, &asked, &wanted, time)?,
-        None => write(ctx, "reserve", &asked, |writing| story(writing, &asked, &wanted, None))?,
+        Some(time) => when_free(ctx, &asked, &wanted, time),
+        None => write(ctx, "reserve", &asked, |writing| story(writing, &asked, &wanted, None)),
     };
+    let told = told.map_err(|refusal| with_wish(refusal, input, &wanted))?;
     Ok(Done::new("reserve", told, Any::Reserve))
+}
+
+/// A claim that is not free names what was asked for, so that the steps ask for the same.
+fn with_wish(refusal: Refusal, input: &Input, wanted: &[Wanted]) -> Refusal {
+    if ![Code::FileReservationConflict, Code::WaitTimeout].contains(&refusal.code) {
+        return refusal;
+    }
+    let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
+    let mut refusal = refusal.with("patterns", serde_json::json!(patterns));
+    if input.shared {
+        refusal = refusal.with("shared", true);
+    }
+    if let Some(reason) = &input.reason {
+        refusal = refusal.with("reason", reason.as_str());
+    }
+    match input.ttl {
+        Some(ttl) => refusal.with("ttl", ttl.to_string()),
+        None => refusal,
+    }
 }
 
 pub(super) fn check_ttl(ttl: Span) -> Result<()> {
@@ -354,7 +374,6 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     holders.sort_unstable();
     holders.dedup();
     let free_at = clashes.iter().map(|clash| clash.theirs.expires_at).min().unwrap_or(ctx.now);
-    let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
     Code::FileReservationConflict
         .refuse(format!(
             "{} overlaps {} of {}: both match {}",
@@ -367,7 +386,6 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
         .with("conflicts_total", clashes.len())
         .with("holders", serde_json::json!(holders))
         .with("free_at", serde_json::json!(free_at))
-        .with("patterns", serde_json::json!(patterns))
 }
 
 /// What stands in the way of a claim that is wanted only where it is free.
@@ -403,7 +421,6 @@ fn behind(earlier: &Wait) -> Refusal {
     Code::FileReservationConflict
         .refuse(format!("{} waits for {} already, and comes first", earlier.agent, earlier.patterns.join(" ")))
         .with("holders", serde_json::json!([earlier.agent.to_string()]))
-        .with("patterns", serde_json::json!(earlier.patterns))
 }
 
 /// Waits until everything wanted is free, first come first served.
@@ -443,7 +460,6 @@ fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Res
         Code::WaitTimeout
             .refuse(format!("not free within {time}: {}", last.message))
             .with("holders", last.details.get("holders").cloned().unwrap_or_default())
-            .with("patterns", serde_json::json!(place.patterns))
     })
 }
 
