@@ -49,6 +49,7 @@ mod i11_macro_first;
 mod i12_busy_store;
 mod i12_idempotency;
 mod i12_recovery;
+mod i12_steps;
 mod interrupted;
 mod manners;
 mod model;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::actor;
 use super::writing::{Told, random_key};
-use super::{Ctx, Done, Key, Outcome as Any, Request};
+use super::{Ctx, Done, Outcome as Any, Request};
 use crate::domain::limits::FAILURES_KEPT_FOR;
 use crate::error::{Code, Refusal, Refused};
 use crate::playbook::{self, Setting, Step};
@@ -91,8 +91,12 @@ fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
     Setting { project: Some(ctx.project.to_string()), agent, kept, verb: None }
 }
 
-/// The answer to a failed request: the class, the values and the steps. The request is kept where it can be.
+/// The answer to a failed request: the class, the values and the steps. The request is kept where it can be; one that was
+/// made again and failed again is kept again, as what it failed with now.
 pub fn failure(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> Failure {
+    if let Some((key, made_again)) = made_again(ctx, request) {
+        return Failure { verb: request.verb().to_owned(), ..failure(&ctx.step(&key), &made_again, refusal) };
+    }
     let kept = keep(ctx, request, refusal);
     let verb = Some(request.verb().to_owned());
     let setting = Setting { verb, ..setting(ctx, kept.then(|| ctx.key.text.clone())) };
@@ -103,6 +107,13 @@ pub fn failure(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> Failure {
         verb: request.verb().to_owned(),
         error: failed(refusal, Some(ctx.key.text.clone()), steps),
     }
+}
+
+/// The kept request behind a `recover --retry`, with its key.
+fn made_again(ctx: &Ctx<'_>, request: &Request) -> Option<(String, Request)> {
+    let Request::Recover(input) = request else { return None };
+    let (key, failure) = if input.retry && !input.dry_run { kept(ctx, input).ok()? } else { return None };
+    Some((key?, serde_json::from_str(&failure?.request).ok()?))
 }
 
 /// The same where there is no project to speak of.
@@ -150,7 +161,7 @@ fn scope(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<String> {
     if ctx.caller.human {
         return Ok("human".to_owned());
     }
-    Ok(actor::meant(ctx, facts)?.map(|name| name.key()).unwrap_or_default())
+    Ok(actor::meant(ctx, facts)?.map_or_else(|| NOBODY.to_owned(), |name| name.key()))
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
@@ -174,15 +185,22 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     retry(ctx, input, &key.unwrap_or_default(), &failure)
 }
 
-/// The kept failure that is meant: by its key, or the newest of this class.
+/// Whose failures are kept where no agent was named.
+const NOBODY: &str = "";
+
+/// The kept failure that is meant: by its key, or the newest of this class. What failed in nobody's name is made again by
+/// whoever brings its key.
 fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<(Option<String>, Option<KeptFailure>)> {
     let facts = ctx.store.read()?;
     let scope = scope(ctx, &*facts)?;
     let fresh =
         |failure: &KeptFailure| ctx.now.since(failure.at) <= FAILURES_KEPT_FOR && failure.code == input.code.as_str();
     if ctx.key.chosen {
-        let failure = facts.kept_failure(&scope, &ctx.key.text)?.filter(|failure| fresh(failure));
-        return Ok((Some(ctx.key.text.clone()), failure));
+        let failure = match facts.kept_failure(&scope, &ctx.key.text)? {
+            Some(failure) => Some(failure),
+            None => facts.kept_failure(NOBODY, &ctx.key.text)?,
+        };
+        return Ok((Some(ctx.key.text.clone()), failure.filter(fresh)));
     }
     let newest = facts.kept_failures(&scope)?.into_iter().find(|(_, failure)| fresh(failure));
     Ok(newest.map_or((None, None), |(key, failure)| (Some(key), Some(failure))))
@@ -209,12 +227,12 @@ fn dry_run(ctx: &Ctx<'_>, input: &Input, key: Option<String>, kept: Option<KeptF
 /// The kept request once more, with its own key; forgotten when it succeeds.
 fn retry(ctx: &Ctx<'_>, input: &Input, key: &str, failure: &KeptFailure) -> Result<Done> {
     let request: Request = serde_json::from_str(&failure.request).map_err(super::writing::internal)?;
-    let again = Ctx { key: Key { text: key.to_owned(), chosen: true }, ..ctx.step(key) };
-    let inner = super::run(&again, &request)?;
+    let inner = super::run(&ctx.step(key), &request)?;
     let scope = scope(ctx, &*ctx.store.read()?)?;
     let mut tx =
         ctx.store.begin(Errand { verb: "recover", agent: &scope, wait: ctx.limits.gate_wait, durable: false })?;
     tx.forget_failure(&scope, key)?;
+    tx.forget_failure(NOBODY, key)?;
     tx.commit()?;
     let result = serde_json::to_value(&inner.outcome).map_err(super::writing::internal)?;
     let retried = Retried { verb: inner.verb.to_owned(), result };
