@@ -159,6 +159,40 @@ fn the_same_text_within_a_minute_under_another_key_is_a_likely_duplicate() {
 }
 
 #[test]
+fn a_duplicate_is_found_behind_everything_else_that_was_sent_within_the_minute() {
+    let bus = pair();
+    let send = |text: &str| {
+        let mut args = SEND;
+        args[8] = text;
+        bus.relay("BlueLake", args).success()
+    };
+    let first = send("the text").result()["message"]["id"].clone();
+    for n in 0..25 {
+        send(&format!("text {n:02}"));
+    }
+    let again = send("the text").json();
+    let signal = again["signals"].as_array().unwrap().iter().find(|signal| signal["code"] == "LIKELY_DUPLICATE");
+    assert_eq!(signal.map(|signal| signal["about"].clone()), Some(first));
+}
+
+#[test]
+fn a_duplicate_into_another_project_is_one_as_well() {
+    let bus = Bus::with(&["BlueLake"]);
+    std::fs::create_dir(bus.path("other")).unwrap();
+    let other = bus.path("other").to_str().unwrap().to_owned();
+    bus.relay("RedForest", ["start", "--project", &other]).success();
+    bus.relay("BlueLake", ["link", "--target", "RedForest@other"]).success();
+    bus.relay("RedForest", ["link", "--target", "BlueLake@repo", "--accept", "--project", &other]).success();
+    let mut args = SEND;
+    args[2] = "RedForest@other";
+    let first = bus.relay("BlueLake", args).success();
+    assert_eq!(first.signals(), Vec::<String>::new());
+    let again = bus.relay("BlueLake", args).success().json();
+    assert_eq!(again["signals"][0]["code"], "LIKELY_DUPLICATE");
+    assert_eq!(again["signals"][0]["about"], first.result()["message"]["id"]);
+}
+
+#[test]
 fn a_key_is_a_line_of_text() {
     let bus = pair();
     let long = "k".repeat(201);

@@ -165,7 +165,16 @@ pub trait Facts {
     fn acks_owed(&self, party: &Party, limit: usize) -> Result<Vec<Message>>;
     /// Messages of `sender` that somebody has yet to acknowledge, oldest first.
     fn acks_awaited(&self, sender: &Party, limit: usize) -> Result<Vec<Message>>;
-    fn sent_since(&self, sender: &Party, since: Timestamp) -> Result<Vec<Message>>;
+    /// The newest message of `sender` with exactly this subject and body. It looks back no further than to the first
+    /// message from before `since`, or from a clock too far ahead of `now` to be believed.
+    fn same_text(
+        &self,
+        sender: &Party,
+        subject: &str,
+        body: &str,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<Number>>;
     fn wrote_since(&self, sender: &Party, recipient: &Party, since: Timestamp) -> Result<bool>;
     /// Messages of `sender` that wait for `recipient`'s consent.
     fn held(&self, sender: &Party, recipient: &Party) -> Result<Vec<Number>>;

@@ -216,18 +216,18 @@ fn signals(
     if position.parent.is_none() && draft.thread.is_none() {
         off_thread(writing, draft, roll)?;
     }
-    let since = writing.ctx.now.minus(DUPLICATE_WITHIN);
-    for earlier in writing.tx.sent_since(&writing.actor.party(), since)? {
-        if earlier.body.as_deref() == Some(draft.body) && earlier.subject.as_deref() == Some(subject) {
-            writing.signal_about(
-                SignalCode::LikelyDuplicate,
-                earlier.id,
-                format!("you sent the same text as #{} within a minute", earlier.id),
-            );
-            break;
-        }
+    text_signals(writing, subject, draft.body)
+}
+
+/// What is to be said about a text, wherever it goes.
+pub(super) fn text_signals(writing: &mut Writing<'_>, subject: &str, body: &str) -> Result<()> {
+    let now = writing.ctx.now;
+    let since = now.minus(DUPLICATE_WITHIN);
+    if let Some(earlier) = writing.tx.same_text(&writing.actor.party(), subject, body, since, now)? {
+        let text = format!("you sent the same text as #{earlier} within a minute");
+        writing.signal_about(SignalCode::LikelyDuplicate, earlier, text);
     }
-    if let Some(kind) = secret::suspected(draft.body).or_else(|| secret::suspected(subject)) {
+    if let Some(kind) = secret::suspected(body).or_else(|| secret::suspected(subject)) {
         writing.signal(
             SignalCode::SecretSuspected,
             format!("the text seems to hold a credential ({kind}); everyone in the project can read it"),

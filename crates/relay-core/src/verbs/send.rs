@@ -342,6 +342,7 @@ pub(super) fn keep_copy(
 ) -> Result<Told<Outcome>> {
     write_as(&ctx.step_with_own_key(), "send", who, &outgoing.input, |writing| {
         writing.signals.extend(recovered);
+        post::text_signals(writing, &outgoing.subject, &outgoing.input.body)?;
         let recipients: Vec<Recipient> = posted
             .recipients
             .iter()

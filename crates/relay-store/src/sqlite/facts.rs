@@ -179,15 +179,35 @@ impl Facts for View<'_> {
         self.messages(tail, params![sender.to_string(), limit], false)
     }
 
-    fn sent_since(&self, sender: &Party, since: Timestamp) -> Result<Vec<Message>> {
-        // The newest of the sender, looked at one by one: a handful, however long its history.
-        let numbers: Vec<(Number, i64)> = self.all(
-            "SELECT number, sent_at FROM messages WHERE sender = ?1 ORDER BY number DESC LIMIT 20",
-            [sender.to_string()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        let recent = numbers.into_iter().take_while(|(_, at)| *at >= since.millis());
-        recent.filter_map(|(number, _)| self.message(number).transpose()).collect()
+    fn same_text(
+        &self,
+        sender: &Party,
+        subject: &str,
+        body: &str,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<Number>> {
+        // Lengths differ mostly, and are known without reading the texts.
+        let sql = "SELECT m.number, m.sent_at, CASE WHEN octet_length(b.text) = octet_length(?3) THEN b.text = ?3 AND s.text = ?2 END
+            FROM messages m LEFT JOIN texts b ON b.event = m.number AND b.field = 'body'
+            LEFT JOIN texts s ON s.event = m.number AND s.field = 'subject' WHERE m.sender = ?1 ORDER BY m.number DESC";
+        #[cfg(test)]
+        super::plan::check(self.connection, sql);
+        let find = || -> rusqlite::Result<Option<Number>> {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut newest_first = statement.query(params![sender.to_string(), subject, body])?;
+            while let Some(row) = newest_first.next()? {
+                let at = Timestamp::from_millis(row.get(1)?);
+                if at < since || !at.is_believable(now) {
+                    break;
+                }
+                if row.get::<_, Option<bool>>(2)? == Some(true) {
+                    return row.get(0).map(Some);
+                }
+            }
+            Ok(None)
+        };
+        find().map_err(|fault| self.refuse(&fault))
     }
 
     fn wrote_since(&self, sender: &Party, recipient: &Party, since: Timestamp) -> Result<bool> {

@@ -171,9 +171,6 @@ fn sent_mail_is_found_by_sender_and_time() {
         let facts = store.read().unwrap();
         let (blue, red) = (party("BlueLake"), party("RedForest"));
         assert_eq!(ids(&facts.outbox(&blue, 2).unwrap(), |message| message.id), [sent[2], sent[1]], "newest first");
-        let mut since = ids(&facts.sent_since(&blue, later(10)).unwrap(), |message| message.id);
-        since.sort_unstable();
-        assert_eq!(since, [sent[1], sent[2]]);
         assert!(facts.wrote_since(&blue, &red, later(20)).unwrap());
         assert!(!facts.wrote_since(&blue, &red, later(21)).unwrap());
         assert!(!facts.wrote_since(&red, &blue, NOW).unwrap());
@@ -181,6 +178,32 @@ fn sent_mail_is_found_by_sender_and_time() {
         assert_eq!(ids(&last, |message| message.id), [sent[1], sent[2]], "the last two, oldest first");
         assert_eq!(facts.message(999).unwrap(), None);
         assert_eq!(facts.message(u64::MAX).unwrap(), None);
+    });
+}
+
+#[test]
+fn the_same_text_is_found_again_as_far_back_as_is_asked_for() {
+    each(|place| {
+        let store = people(place);
+        let mail = |minutes, body| Mail { at: later(minutes), body, ..Mail::default() };
+        let sent = write(&*store, |tx| {
+            let first = [mail(0, "one"), mail(10, "two")].map(|mail| send(tx, &mail));
+            (0..50).for_each(|_| drop(send(tx, &mail(11, "six"))));
+            send(tx, &Mail { from: "GreenHill", ..mail(11, "one") });
+            first
+        });
+        let facts = store.read().unwrap();
+        let blue = party("BlueLake");
+        let found = |subject: &str, body: &str, since, now| {
+            facts.same_text(&blue, subject, body, later(since), later(now)).unwrap()
+        };
+        assert_eq!(found("Login", "two", 10, 11), Some(sent[1]), "behind fifty others");
+        assert_eq!(found("Login", "one", 0, 11), Some(sent[0]));
+        assert_eq!(found("Login", "one", 1, 11), None, "too old");
+        assert_eq!(found("Logout", "two", 10, 11), None);
+        assert_eq!(found("Login", "tw", 10, 11), None);
+        assert_eq!(found("Login", "six", 0, 11).map(|id| id > sent[1] + 49), Some(true), "the newest");
+        assert_eq!(found("Login", "two", 0, 5), None, "from a clock that was ahead");
     });
 }
 
