@@ -84,6 +84,18 @@ fn expiry_ends_a_contest_too() {
 }
 
 #[test]
+fn whose_own_claim_expired_hears_that_the_contest_is_over_however_late_it_asks() {
+    for late in [hours(1), hours(50)] {
+        let bus = contested();
+        bus.relay("BlueLake", ["reserve", "src/**", "--ttl", "4h"]).success();
+        bus.advance(late);
+        bus.relay("BlueLake", ["reserve", "docs"]).success();
+        assert_eq!(news(&bus, "RedForest"), told("src/a.rs", "BlueLake", true), "{late}");
+        assert_eq!(news(&bus, "RedForest"), []);
+    }
+}
+
+#[test]
 fn a_contest_that_nobody_was_told_of_ends_silently() {
     let bus = contested();
     bus.relay("RedForest", ["release", "--all"]).success();

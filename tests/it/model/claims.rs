@@ -163,8 +163,8 @@ impl Model {
         let is_over = |(who, mine, theirs): &(Who, Number, Number)| *who == me && !stands.contains(&(*mine, *theirs));
         let over: Vec<(Who, Number, Number)> = self.told.keys().filter(|pair| is_over(pair)).copied().collect();
         for pair in over {
-            // What I gave up myself, or lost, is no news to me.
-            if self.live().any(|claim| claim.id == pair.1 && claim.holder == me) {
+            // What I gave up myself, or lost, is no news to me; what expired is.
+            if self.claims.iter().any(|claim| claim.id == pair.1 && claim.holder == me) {
                 let holder = self.claims.iter().find(|claim| claim.id == pair.2).unwrap().holder;
                 rows.push(json!({"mine": pair.1, "id": pair.2, "holder": holder, "ended": true}));
                 self.told.remove(&pair);

@@ -53,10 +53,9 @@ pub(super) fn news(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, now: Timesta
             continue;
         }
         if let (Some(mine), Some(theirs)) = (facts.claim(pair.mine)?, facts.claim(pair.theirs)?)
-            && mine.is_live(now)
             && mine.holder.same_as(&agent.name)
         {
-            // What I gave up myself is no news to me.
+            // What I gave up myself is no news to me, and no longer among what I was told; what expired is.
             news.contested.push(shape(ctx, &mine, &theirs, true));
             news.told.push(Told { mark: reservation::ENDED.to_owned(), ..pair.clone() });
         }

@@ -304,15 +304,20 @@ impl Table<'_> {
         let mut expired =
             self.connection.prepare_cached("SELECT id FROM reservations WHERE ended = 0 AND expires_at < ?1")?;
         let ids: Vec<Number> = expired.query_map([long_ago], |row| row.get(0))?.collect::<Result<_>>()?;
-        ids.into_iter().try_for_each(|id| self.end_claim(id))
+        // Nobody ended it, so its holder has yet to hear that its contests are over.
+        ids.into_iter().try_for_each(|id| self.withdraw(id))
     }
 
     fn end_claim(&self, id: Number) -> Result<()> {
-        self.run("UPDATE reservations SET ended = 1 WHERE id = ?1", [id])?;
-        self.run("DELETE FROM overlaps WHERE other = ?1 AND one IN (SELECT other FROM overlaps WHERE one = ?1)", [id])?;
-        self.run("DELETE FROM overlaps WHERE one = ?1", [id])?;
+        self.withdraw(id)?;
         // Whoever ended it knows; the other side is told by its own poll.
         self.run("DELETE FROM told WHERE mine = ?1", [id])
+    }
+
+    fn withdraw(&self, id: Number) -> Result<()> {
+        self.run("UPDATE reservations SET ended = 1 WHERE id = ?1", [id])?;
+        self.run("DELETE FROM overlaps WHERE other = ?1 AND one IN (SELECT other FROM overlaps WHERE one = ?1)", [id])?;
+        self.run("DELETE FROM overlaps WHERE one = ?1", [id])
     }
 
     fn renewed(&self, agent: &AgentName, claim: &Renewal) -> Result<()> {
