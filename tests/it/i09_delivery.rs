@@ -131,6 +131,37 @@ fn a_wait_returns_at_once_for_mail_that_never_surfaced_or_lies_after_the_cursor(
 }
 
 #[test]
+fn a_wait_finds_mail_that_never_surfaced_before_the_cursor_too() {
+    let (bus, sent) = mailed(3);
+    page(&bus, &["--thread", "bd-2"]);
+    let cursor = sent[2].to_string();
+    let result = bus.relay("RedForest", ["poll", "--wait", "1s", "--after", &cursor]).success().result();
+    assert_eq!(ids(&result["messages"]), sent[..2]);
+    assert_eq!(result["cursor"].to_string(), cursor, "a cursor does not go back");
+    let result = bus.relay("RedForest", ["poll", "--wait", "1s", "--after", &cursor]).success().result();
+    assert_eq!(ids(&result["messages"]), Vec::<u64>::new(), "once");
+    assert_eq!(page(&bus, &["--after", &cursor]), (vec![], sent[2]), "without a wait only what comes after");
+}
+
+#[test]
+fn mail_was_read_at_the_time_that_the_answer_said() {
+    let (bus, sent) = mailed(1);
+    let gate = std::fs::File::open(bus.store().join("gate")).unwrap();
+    gate.lock().unwrap();
+    let mut child = bus.args("RedForest", ["poll", "--read"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut answer = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut answer).unwrap();
+    // The clock goes on between the answer and the mark.
+    bus.advance(1);
+    gate.unlock().unwrap();
+    assert!(child.wait().unwrap().success());
+    let shown = serde_json::from_str::<Value>(&answer).unwrap()["result"]["messages"][0]["read_at"].clone();
+    assert!(shown.is_string(), "{answer}");
+    let stored = bus.relay("RedForest", ["message", &sent[0].to_string()]).success().result();
+    assert_eq!(stored["message"]["read_at"], shown);
+}
+
+#[test]
 fn a_wait_goes_on_over_mail_that_was_shown_and_ends_with_the_next() {
     let (bus, sent) = mailed(1);
     page(&bus, &[]);

@@ -7,6 +7,7 @@ use super::contested::{self, News};
 use super::wait::{self, Look};
 use super::writing::{Told as Telling, signals_for};
 use super::{Ctx, Done, Outcome as Any, crossing, start};
+use crate::domain::delivery::Delivery;
 use crate::domain::event::{Happened, Number, Told};
 use crate::domain::name::{Address, AgentName, Party, ThreadId};
 use crate::domain::time::{Span, Timestamp};
@@ -46,6 +47,8 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Afterwards {
     pub party: Party,
+    /// When the inbox was looked at; the answer says so too.
+    pub at: Timestamp,
     pub surfaced: Vec<Number>,
     pub read: Vec<Number>,
     pub told: Vec<Told>,
@@ -167,8 +170,8 @@ fn page(
         })
     };
     if waits && !is_new(&messages) {
-        // New mail behind a full page of old mail must not hide: it is what the caller waits for.
-        messages = facts.inbox(&InboxQuery { never_surfaced: true, with_read: false, ..query })?;
+        // New mail behind a full page of old mail, or before the cursor, must not hide: it is what the caller waits for.
+        messages = facts.inbox(&InboxQuery { after: 0, never_surfaced: true, with_read: false, ..query })?;
     }
     let news = match actor.agent() {
         Some(agent) => contested::news(ctx, facts, agent, now)?,
@@ -176,21 +179,19 @@ fn page(
     };
     let is_news = is_new(&messages) || !news.contested.is_empty();
     let viewer = if me == Party::Human { Viewer::Human } else { Viewer::Agent(me.clone()) };
-    let surfaced = |message: &crate::domain::message::Message| {
-        message.delivery_to(&me).is_some_and(|delivery| delivery.surfaced_at.is_none())
-    };
-    let unread = |message: &crate::domain::message::Message| {
-        message.delivery_to(&me).is_some_and(|delivery| delivery.read_at.is_none())
-    };
     let cursor = messages.iter().filter_map(|message| message.delivery_to(&me)?.delivered_by).max();
+    let which = |is_so: fn(&Delivery) -> bool| -> Vec<Number> {
+        messages
+            .iter()
+            .filter(|message| message.delivery_to(&me).is_some_and(is_so))
+            .map(|message| message.id)
+            .collect()
+    };
     let afterwards = Afterwards {
         party: me.clone(),
-        surfaced: messages.iter().filter(|message| surfaced(message)).map(|message| message.id).collect(),
-        read: if input.read {
-            messages.iter().filter(|message| unread(message)).map(|message| message.id).collect()
-        } else {
-            Vec::new()
-        },
+        at: now,
+        surfaced: which(|delivery| delivery.surfaced_at.is_none()),
+        read: if input.read { which(|delivery| delivery.read_at.is_none()) } else { Vec::new() },
         told: news.told,
     };
     let mut shapes: Vec<MessageShape> =
@@ -201,7 +202,8 @@ fn page(
     let outcome = Outcome {
         messages: shapes,
         contested: news.contested,
-        cursor: cursor.unwrap_or(input.after.unwrap_or(0)),
+        // Mail that never surfaced may come from before the cursor; the cursor does not go back for it.
+        cursor: cursor.max(input.after).unwrap_or(0),
         unread: facts.unread(&me, ctx.limits.unread)?,
     };
     Ok(Page { outcome, afterwards, changes_at: news.changes_at, is_news })
@@ -241,7 +243,7 @@ fn nothing(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input) -> Re
     let me = actor.party();
     let unread = facts.unread(&me, ctx.limits.unread)?;
     let outcome = Outcome { messages: Vec::new(), contested: Vec::new(), cursor: input.after.unwrap_or(0), unread };
-    let afterwards = Afterwards { party: me, surfaced: Vec::new(), read: Vec::new(), told: Vec::new() };
+    let afterwards = Afterwards { party: me, at: ctx.now, surfaced: Vec::new(), read: Vec::new(), told: Vec::new() };
     Ok(Page { outcome, afterwards, changes_at: None, is_news: false })
 }
 
@@ -278,41 +280,28 @@ impl Afterwards {
             Err(refusal) if refusal.code == Code::StoreBusy && self.read.is_empty() => return Ok(()),
             other => other?,
         };
-        let now = ctx.clock.now();
         let (party, key) = (&self.party, Some(ctx.key.text.as_str()));
-        let mut surfaced = Vec::new();
-        for id in &self.surfaced {
-            // Another poll of the same agent may have shown it meanwhile.
-            if tx
-                .message(*id)?
-                .and_then(|message| message.delivery_to(party).cloned())
-                .is_some_and(|delivery| delivery.surfaced_at.is_none())
-            {
-                surfaced.push(*id);
-            }
+        // Another poll of the same agent may have shown it meanwhile.
+        let messages = still(&*tx, party, &self.surfaced, |delivery| delivery.surfaced_at.is_none())?;
+        if !messages.is_empty() || !self.told.is_empty() {
+            let (agent, contested) = (party.clone(), self.told.clone());
+            tx.append(self.at, party, key, Happened::MailSurfaced { agent, messages, contested }, Vec::new())?;
         }
-        if !surfaced.is_empty() || !self.told.is_empty() {
-            tx.append(
-                now,
-                party,
-                key,
-                Happened::MailSurfaced { agent: party.clone(), messages: surfaced, contested: self.told.clone() },
-                Vec::new(),
-            )?;
-        }
-        let mut read = Vec::new();
-        for id in &self.read {
-            if tx
-                .message(*id)?
-                .and_then(|message| message.delivery_to(party).cloned())
-                .is_some_and(|delivery| delivery.read_at.is_none())
-            {
-                read.push(*id);
-            }
-        }
-        if !read.is_empty() {
-            tx.append(now, party, key, Happened::MailRead { agent: party.clone(), messages: read }, Vec::new())?;
+        let messages = still(&*tx, party, &self.read, |delivery| delivery.read_at.is_none())?;
+        if !messages.is_empty() {
+            tx.append(self.at, party, key, Happened::MailRead { agent: party.clone(), messages }, Vec::new())?;
         }
         tx.commit()
     }
+}
+
+/// Those messages whose copy for this party is still like this.
+fn still(facts: &dyn Facts, party: &Party, ids: &[Number], is_so: impl Fn(&Delivery) -> bool) -> Result<Vec<Number>> {
+    let mut kept = Vec::new();
+    for id in ids {
+        if facts.message(*id)?.is_some_and(|message| message.delivery_to(party).is_some_and(&is_so)) {
+            kept.push(*id);
+        }
+    }
+    Ok(kept)
 }

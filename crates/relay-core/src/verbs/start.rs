@@ -312,8 +312,9 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
     next.extend(told.next);
     propose(&outcome, &mut next);
     let mut done = Done::new("start", Told { outcome: Box::new(outcome), signals, next }, Any::Start);
-    done.afterwards = Some(Afterwards { party: me, surfaced: Vec::new(), read: Vec::new(), told: news.told })
-        .filter(|afterwards| !afterwards.is_empty());
+    done.afterwards =
+        Some(Afterwards { party: me, at: ctx.now, surfaced: Vec::new(), read: Vec::new(), told: news.told })
+            .filter(|afterwards| !afterwards.is_empty());
     Ok(done)
 }
 

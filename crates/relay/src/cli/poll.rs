@@ -7,6 +7,8 @@ use super::{Asks, words};
 /// Read the inbox; with --wait, block until something arrives
 ///
 /// Looking consumes nothing: mail stays unread until you ack it or say --read. Contested claims are told here too.
+/// Every poll looks anew, also under an idempotency key that was used before: what --read has marked comes back with
+/// --all.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  relay poll --bodies\n  relay poll --wait 10m --after 128\n  relay poll --from RedForest --wait 5m"
