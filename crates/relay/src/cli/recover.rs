@@ -5,6 +5,8 @@ use relay_core::verbs::{Request, recover::Input};
 use super::Asks;
 
 /// See the way out of an error, or make the failed request again
+///
+/// Running a playbook's steps by itself arrives with a later relay: say --dry-run and run them as printed, or --retry.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  relay recover CONTACT_REQUIRED --dry-run\n  relay recover CONTACT_REQUIRED --retry --idempotency-key 3f2a…"
@@ -13,10 +15,10 @@ pub struct Args {
     /// The error class, as an error prints it
     #[arg(value_name = "CODE")]
     code: String,
-    /// Give a value that the playbook needs; may be repeated
+    /// For --dry-run: give a value that the playbook needs; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Also run steps that ask for a person
+    /// Also run steps that ask for a person; changes nothing yet, since no steps are run
     #[arg(long)]
     yes: bool,
     /// Print the steps
