@@ -174,7 +174,6 @@ impl App {
     /// Runs one request from start to exit status.
     pub fn run(&self, request: Result<Request>, verb: &str) -> u8 {
         let outcome = request.and_then(|request| {
-            // A playbook is a text: it needs no project.
             let opened = self.open(Some(&request))?;
             Ok((request, opened))
         });

@@ -25,8 +25,9 @@ pub fn new(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 
-/// Waits for the command to end; runs `meanwhile` about once a second. An interrupt of the terminal reaches the command
-/// itself; a request to terminate is passed on to it, so that relay can still give back what it holds.
+/// Waits for the command to end and runs `meanwhile` at every look at it, many times a second. An interrupt of the
+/// terminal reaches the command itself; a request to terminate is passed on to it, so that relay can still give back
+/// what it holds.
 pub fn wait(child: &mut Child, mut meanwhile: impl FnMut()) -> Result<ExitStatus> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let terminated = Arc::new(AtomicBool::new(false));
