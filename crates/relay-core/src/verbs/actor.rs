@@ -130,12 +130,20 @@ pub(super) fn owned(ctx: &Ctx<'_>, agent: &Agent) -> Result<()> {
 }
 
 fn not_registered(facts: &dyn Facts, name: &AgentName) -> Result<Refusal> {
+    unknown(facts, Code::AgentNotRegistered, name.as_str())
+}
+
+/// Nobody here has that name: as the one who acts or is dealt with it is not registered, as the one who is addressed it is
+/// not found. Either way those are named whose name is near.
+pub(super) fn unknown(facts: &dyn Facts, code: Code, text: &str) -> Result<Refusal> {
     let known = facts.agents()?;
-    let near = nearest(name.as_str(), known.iter().map(|agent| agent.name.as_str()));
-    Ok(Code::AgentNotRegistered
-        .refuse(format!("{name} is not registered in this project"))
-        .with("name", name.as_str())
-        .with("nearest", json!(near)))
+    let near = nearest(text, known.iter().map(|agent| agent.name.as_str()));
+    let refusal = match code {
+        // It was parsed, so it may stand in a step.
+        Code::AgentNotRegistered => code.refuse(format!("{text} is not registered in this project")).with("name", text),
+        _ => code.refuse(format!("there is no agent {text:?} in this project")),
+    };
+    Ok(refusal.with("nearest", json!(near)))
 }
 
 pub(super) fn seen_at(ctx: &Ctx<'_>, agent: &Agent) -> Timestamp {

@@ -5,12 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
-use super::{Ctx, Done, Outcome as Any, post, recipients};
+use super::{Ctx, Done, Outcome as Any, actor, post, recipients};
 use crate::domain::contact::{self, Asked, Decided, Link, LinkState};
 use crate::domain::event::{Happened, Number};
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
-use crate::domain::nearest::nearest;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::{Facts, Result};
@@ -122,11 +121,7 @@ fn find(facts: &dyn Facts, target: Option<&Address>) -> Result<AgentName> {
     {
         return Ok(agent.name);
     }
-    let agents = facts.agents()?;
-    let near = nearest(text, agents.iter().map(|agent| agent.name.as_str()));
-    Err(Code::RecipientNotFound
-        .refuse(format!("there is no agent {text:?} in this project"))
-        .with("nearest", serde_json::json!(near)))
+    Err(actor::unknown(facts, Code::RecipientNotFound, text)?)
 }
 
 /// What the actor decides about its link with `other`, wherever that one lives.

@@ -189,11 +189,7 @@ impl Looking<'_> {
         }
         let name = AgentName::parse(&address.name)?;
         let Some(agent) = self.facts.agent(&name)? else {
-            let known = self.facts.agents()?;
-            let near = nearest(text, known.iter().map(|agent| agent.name.as_str()));
-            return Err(Code::RecipientNotFound
-                .refuse(format!("there is no agent {text:?} in this project"))
-                .with("nearest", serde_json::json!(near)));
+            return Err(actor::unknown(self.facts, Code::RecipientNotFound, &address.name)?);
         };
         Ok(Outcome::Agents { agents: vec![agent_shape(self.ctx, &agent)] })
     }

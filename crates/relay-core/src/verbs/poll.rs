@@ -121,14 +121,10 @@ fn sender(ctx: &Ctx<'_>, input: &Input) -> Result<Option<Party>> {
     }
     let facts = ctx.store.read()?;
     let agent = AgentName::parse(&address.name).ok().map(|name| facts.agent(&name)).transpose()?.flatten();
-    let agent = agent.ok_or_else(|| {
-        let known = facts.agents().unwrap_or_default();
-        let near = crate::domain::nearest::nearest(&address.name, known.iter().map(|agent| agent.name.as_str()));
-        Code::RecipientNotFound
-            .refuse(format!("there is no agent {:?} in this project", address.name))
-            .with("nearest", serde_json::json!(near))
-    })?;
-    Ok(Some(Party::Agent(agent.name)))
+    match agent {
+        Some(agent) => Ok(Some(Party::Agent(agent.name))),
+        None => Err(actor::unknown(&*facts, Code::RecipientNotFound, &address.name)?),
+    }
 }
 
 /// One look at the inbox.

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::link;
 use super::recipients::{self, LeftOut, Place, Roll, THREAD_GROUP};
 use super::writing::Writing;
+use super::{link, send};
 use crate::domain::contact::LinkState;
 use crate::domain::delivery::{Line, State};
 use crate::domain::event::{Happened, Number, Recipient};
@@ -79,14 +79,7 @@ fn position(writing: &Writing<'_>, draft: &Draft<'_>) -> Result<Position> {
         if let Some(named) = &draft.thread
             && !named.same_as(&parent.thread)
         {
-            return Err(Code::ThreadMismatch
-                .refuse(format!(
-                    "#{id} stands in {}, not in {named}; a reply lives in its parent's thread",
-                    parent.thread
-                ))
-                .with("id", id)
-                .with("thread", parent.thread.as_str())
-                .with("named", named.as_str()));
+            return Err(send::mismatch(id, &parent.thread, named));
         }
         let thread = self::thread(writing, &parent.thread)?;
         return Ok(Position { parent: Some(parent), thread, wished: None });

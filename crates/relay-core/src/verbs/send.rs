@@ -296,7 +296,7 @@ fn outgoing(writing: &Writing<'_>, input: &Input) -> Result<Outgoing> {
     Ok(Outgoing { input: input.clone(), thread, subject, wanted: wanted(writing, input)? })
 }
 
-fn mismatch(id: Number, thread: &ThreadId, named: &ThreadId) -> Refusal {
+pub(super) fn mismatch(id: Number, thread: &ThreadId, named: &ThreadId) -> Refusal {
     Code::ThreadMismatch
         .refuse(format!("#{id} stands in {thread}, not in {named}; a reply lives in its parent's thread"))
         .with("id", id)

@@ -8,7 +8,6 @@ use super::{Ctx, Done, Outcome as Any};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Happened;
 use crate::domain::name::AgentName;
-use crate::domain::nearest::nearest;
 use crate::error::Code;
 use crate::store::Result;
 
@@ -53,12 +52,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
             (None, None) => return Err(Code::InputInvalid.refuse("name the agent")),
         };
         let Some(agent) = writing.tx.agent(&name)? else {
-            let known = writing.tx.agents()?;
-            let near = nearest(name.as_str(), known.iter().map(|agent| agent.name.as_str()));
-            return Err(Code::AgentNotRegistered
-                .refuse(format!("{name} is not registered in this project"))
-                .with("name", name.as_str())
-                .with("nearest", serde_json::json!(near)));
+            return Err(actor::unknown(&*writing.tx, Code::AgentNotRegistered, name.as_str())?);
         };
         let standing = match input.action {
             Action::Retire => Standing::Retired,
