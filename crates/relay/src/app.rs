@@ -243,6 +243,7 @@ impl App {
             // A step with a name that is none would fail like the request did.
             agent: self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)),
             kept: None,
+            key: None,
             verb: Some(verb.to_owned()),
         };
         let failure = recover::failure_outside(verb, refusal, &setting);

@@ -88,7 +88,7 @@ fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
         let facts = ctx.store.read().ok()?;
         actor::meant(ctx, &*facts).ok().flatten().map(|name| name.to_string())
     });
-    Setting { project: Some(ctx.project.to_string()), agent, kept, verb: None }
+    Setting { project: Some(ctx.project.to_string()), agent, kept, key: Some(ctx.key.text.clone()), verb: None }
 }
 
 /// The answer to a failed request: the class, the values and the steps. The request is kept where it can be.
