@@ -27,6 +27,7 @@ mod demo;
 mod doors;
 mod fuse;
 mod golden;
+mod halves;
 mod i01_project_identity;
 mod i02_agent_identity;
 mod i03_thread_continuity;

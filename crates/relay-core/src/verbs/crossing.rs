@@ -1,15 +1,17 @@
 //! What concerns two projects. Each project decides and commits alone; what the other one has yet to learn is noted in
 //! the same transaction, and completed by a later command if this process dies on the way.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::post::Posted;
+use super::recipients::LeftOut;
 use super::writing::Who;
 use super::{Ctx, Key, ack, link, send};
 use crate::domain::event::Number;
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
 use crate::domain::nearest::nearest;
-use crate::error::{Code, Kind};
+use crate::error::{Code, Kind, Refusal};
 use crate::store::{Crossing, Errand, Facts, Result, Store};
 
 /// What is to be done in the other project, as a guest there.
@@ -133,28 +135,31 @@ fn take_over(ctx: &Ctx<'_>) -> Result<Vec<Crossing>> {
 /// Runs one task to its end and forgets it.
 fn carry(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName, task: &Task) -> Result<()> {
     let ctx = &ctx.step(&crossing.key);
-    let who = Who::Absent(name.clone());
+    let (who, there) = (Who::Absent(name.clone()), (name, &crossing.project));
     match task {
-        Task::Send(outgoing) => match first_answer(ctx, crossing, name)? {
-            Some(answer) => send::keep_copy(ctx, who, (name, &crossing.project), outgoing, &answer, None).map(|_| ()),
+        Task::Send(outgoing) => match first_answer::<(Posted, Vec<LeftOut>)>(ctx, crossing, name)? {
+            Some((posted, _)) => send::keep_copy(ctx, who, there, outgoing, &posted, None).map(|_| ()),
             None => drop_noted(ctx, name, &crossing.key),
         },
-        Task::Ask(input) => link::keep_copy(ctx, who, name, &crossing.project, input).map(|_| ()),
+        Task::Ask(input) => match first_answer::<String>(ctx, crossing, name)? {
+            Some(theirs) => link::keep_copy(ctx, who, there, input, &theirs).map(|_| ()),
+            None => drop_noted(ctx, name, &crossing.key),
+        },
         Task::TellLink(input) => tell_link(ctx, name, &crossing.project, &crossing.key, input),
         Task::TellAck { ids } => tell_ack(ctx, name, &crossing.project, &crossing.key, ids),
     }
 }
 
 /// What the other project answered under this key before the process died, if it came that far.
-fn first_answer(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName) -> Result<Option<Posted>> {
+fn first_answer<T: DeserializeOwned>(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName) -> Result<Option<T>> {
     let store = open(ctx, &crossing.project)?;
     let scope = guest_party(ctx, name).to_string();
     let Some(first) = store.read()?.remembered(&scope, &crossing.key)? else {
         return Ok(None);
     };
-    let ((posted, _), _, _): ((Posted, Vec<super::recipients::LeftOut>), serde_json::Value, serde_json::Value) =
+    let (answer, _, _): (T, serde_json::Value, serde_json::Value) =
         serde_json::from_str(&first.answer).map_err(super::writing::internal)?;
-    Ok(Some(posted))
+    Ok(Some(answer))
 }
 
 /// Tells the other project of a decision about a link.
@@ -179,6 +184,24 @@ pub(super) fn drop_noted(ctx: &Ctx<'_>, name: &AgentName, key: &str) -> Result<(
     let mut tx = ctx.store.begin(Errand { verb: "settle", agent: "", wait: ctx.limits.gate_wait, durable: false })?;
     tx.drop_crossing(&Party::Agent(name.clone()), key)?;
     tx.commit()
+}
+
+/// The other project refused what was noted here: nothing happened, unless it cannot say so. A note that cannot be
+/// dropped now is dropped by the next command, which finds no answer there.
+pub(super) fn refused_there(ctx: &Ctx<'_>, name: &AgentName, refusal: Refusal) -> Refusal {
+    if refusal.code != Code::StoreIo {
+        let _ = drop_noted(ctx, name, &ctx.key.text);
+    }
+    refusal
+}
+
+/// The other project has committed and this one could not. Any other class would say that nothing happened; the note
+/// stays, and the next command completes what is missing here.
+pub(super) fn half_done(ctx: &Ctx<'_>, project: &ProjectKey, cause: &Refusal) -> Refusal {
+    let again = format!("the same request with --idempotency-key {} completes it", ctx.key.text);
+    Code::StoreIo
+        .refuse(format!("{project} has recorded it, but this project could not keep its copy ({cause}); {again}"))
+        .with("other", project.as_str())
 }
 
 /// The agent that an address of another project means there.

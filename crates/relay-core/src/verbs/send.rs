@@ -9,6 +9,7 @@ use super::post::{self, Draft, Posted};
 use super::recipients::{self, LeftOut};
 use super::writing::{self, Told, Who, Writing, write, write_as};
 use super::{Ctx, Done, Outcome as Any, Request, recover};
+use crate::domain::agent::Agent;
 use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Recipient, Twin};
 use crate::domain::limits::{ACK_WITHIN_DEFAULT, Limits};
@@ -242,29 +243,24 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Op
             Code::InputInvalid.refuse("@thread and @all stay inside the project; name the agents of the other one")
         );
     }
-    let Some((name, outgoing)) = note_leaving(ctx, input, project)? else {
-        return write(ctx, "send", input, |_| Err(Code::Internal.refuse("the remembered answer is gone")));
+    let Some((agent, outgoing)) = note_leaving(ctx, input, project)? else {
+        return writing::again(ctx, "send", input);
     };
+    let name = agent.name.clone();
     let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| post_as_guest(ctx, guest, &name, &outgoing));
-    match posted {
-        Ok(posted) => keep_copy(ctx, Who::Registered, (&name, project), &outgoing, &posted, recovered),
-        Err(refusal) => {
-            if refusal.code != Code::StoreIo {
-                crossing::drop_noted(ctx, &name, &ctx.key.text)?;
-            }
-            Err(refusal)
-        }
-    }
+    let posted = posted.map_err(|refusal| crossing::refused_there(ctx, &name, refusal))?;
+    keep_copy(ctx, Who::LetThrough(agent), (&name, project), &outgoing, &posted, recovered)
+        .map_err(|refusal| crossing::half_done(ctx, project, &refusal))
 }
 
 /// Checks what this project knows of the message and notes that it is on its way; none when it was answered before.
-fn note_leaving(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Option<(AgentName, Outgoing)>> {
+fn note_leaving(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Option<(Box<Agent>, Outgoing)>> {
     let mut writing = writing::open(ctx, "send", Who::Registered)?;
-    let name = writing.actor.must_be_agent("send into other projects")?.name.clone();
+    let agent = Box::new(writing.actor.must_be_agent("send into other projects")?.clone());
     if writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)?.is_some() {
         return Ok(None);
     }
-    let is_this = |crossing: &Crossing| crossing.actor.is(&name) && crossing.key == ctx.key.text;
+    let is_this = |crossing: &Crossing| crossing.actor.is(&agent.name) && crossing.key == ctx.key.text;
     let noted = writing.tx.crossings()?.into_iter().find(is_this);
     let outgoing = match noted.and_then(|crossing| serde_json::from_str(&crossing.errand).ok()) {
         // The same request, interrupted: it goes on under the thread that it had.
@@ -272,9 +268,15 @@ fn note_leaving(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Op
         _ => outgoing(&writing, input)?,
     };
     let task = Task::Send(Box::new(outgoing.clone()));
-    writing.tx.note_crossing(&crossing::note(ctx, &ctx.key.text, project, &Party::Agent(name.clone()), &task)?)?;
+    writing.tx.note_crossing(&crossing::note(
+        ctx,
+        &ctx.key.text,
+        project,
+        &Party::Agent(agent.name.clone()),
+        &task,
+    )?)?;
     writing.tx.commit()?;
-    Ok(Some((name, outgoing)))
+    Ok(Some((agent, outgoing)))
 }
 
 fn outgoing(writing: &Writing<'_>, input: &Input) -> Result<Outgoing> {
