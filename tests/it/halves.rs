@@ -138,3 +138,18 @@ fn a_request_to_somebody_whom_one_blocks_asks_nobody() {
     drop(gate);
     assert_eq!(two.both_links()[0], ["blocked"]);
 }
+
+#[test]
+fn a_request_that_changes_nothing_leaves_no_note() {
+    let two = Two::new();
+    for _ in 0..3 {
+        two.here("BlueLake", &ASK).success();
+        assert_eq!(two.notes("repo"), 0);
+    }
+    two.there("RedForest", &["link", "--target", "BlueLake@repo", "--accept"]).success();
+    for _ in 0..2 {
+        two.there("RedForest", &["link", "--target", "BlueLake@repo", "--accept"]).success();
+        two.here("BlueLake", &ASK).success();
+        assert_eq!((two.notes("repo"), two.notes("other")), (0, 0));
+    }
+}

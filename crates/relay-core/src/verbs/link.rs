@@ -339,7 +339,7 @@ fn note_tidings(
     // The key of the note is not that of the request, which the other project may know.
     let key = format!("{} {other}@{project}", tidings(ctx));
     let noted = crossing::note(ctx, &key, project, &Party::Agent(me.clone()), &task)?;
-    writing.tx.note_crossing(&noted)
+    writing.note_crossing(&noted)
 }
 
 fn tidings(ctx: &Ctx<'_>) -> String {
@@ -392,7 +392,7 @@ pub(super) fn keep_copy(
     write_as(&ctx.step_with_own_key(), "link", who, input, |writing| {
         let there = AgentName::parse(theirs)?;
         let link = request(writing, &Party::Elsewhere(there, project.clone()), input.why.as_deref(), input.ttl)?;
-        writing.tx.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
+        writing.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
         Ok(outcome(writing, &link))
     })
 }

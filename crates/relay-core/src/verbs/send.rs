@@ -369,7 +369,7 @@ pub(super) fn keep_copy(
             twin: Some(Twin { project: project.clone(), number: posted.id }),
         };
         let id = writing.append(what, texts)?;
-        writing.tx.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
+        writing.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
         let message = Posted {
             id,
             thread: outgoing.thread.to_string(),

@@ -10,7 +10,7 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal, Text, hex, text_hash};
 use crate::domain::name::{AgentName, Party};
 use crate::error::Code;
-use crate::store::{Errand, Remembered, Result, Tx};
+use crate::store::{Crossing, Errand, Remembered, Result, Tx};
 use crate::wire::v1::{Signal, SignalCode};
 
 /// A story under way.
@@ -54,6 +54,16 @@ impl Writing<'_> {
     pub fn append_as(&mut self, actor: &Party, what: Happened, texts: Vec<Text>) -> Result<Number> {
         self.wrote = true;
         self.tx.append(self.ctx.now, actor, Some(&self.ctx.key.text), what, texts)
+    }
+
+    pub fn note_crossing(&mut self, crossing: &Crossing) -> Result<()> {
+        self.wrote = true;
+        self.tx.note_crossing(crossing)
+    }
+
+    pub fn drop_crossing(&mut self, actor: &Party, key: &str) -> Result<()> {
+        self.wrote = true;
+        self.tx.drop_crossing(actor, key)
     }
 
     pub fn text(&self, field: &'static str, text: &str) -> Text {
