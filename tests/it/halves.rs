@@ -153,3 +153,17 @@ fn a_request_that_changes_nothing_leaves_no_note() {
         assert_eq!((two.notes("repo"), two.notes("other")), (0, 0));
     }
 }
+
+#[test]
+fn the_human_is_nobodys_agent_and_is_not_reached_in_another_project() {
+    let two = Two::linked();
+    for to in ["human@other", "HUMAN@other", "RedForest@other,human@other"] {
+        let mut args = SEND;
+        args[2] = to;
+        let error = refused(&two.bus, "BlueLake", &args, "RECIPIENT_NOT_FOUND", &["human"]).error();
+        assert_eq!(error["details"]["nearest"][0], "human", "{to}");
+    }
+    let mut args = SEND;
+    args[2] = "human@repo";
+    two.here("BlueLake", &args).success();
+}

@@ -14,7 +14,7 @@ use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Recipient, Twin};
 use crate::domain::limits::{ACK_WITHIN_DEFAULT, Limits};
 use crate::domain::message::Importance;
-use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
+use crate::domain::name::{Address, AgentName, HUMAN, Party, ProjectKey, ThreadId};
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::{Crossing, Result};
@@ -243,6 +243,7 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Op
             Code::InputInvalid.refuse("@thread and @all stay inside the project; name the agents of the other one")
         );
     }
+    no_human(input, project)?;
     let Some((agent, outgoing)) = note_leaving(ctx, input, project)? else {
         return writing::again(ctx, "send", input);
     };
@@ -251,6 +252,21 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Op
     let posted = posted.map_err(|refusal| crossing::refused_there(ctx, &name, refusal))?;
     keep_copy(ctx, Who::LetThrough(agent), (&name, project), &outgoing, &posted, recovered)
         .map_err(|refusal| crossing::half_done(ctx, project, &refusal))
+}
+
+/// The human is one for all projects and is written to in one's own.
+fn no_human(input: &Input, project: &ProjectKey) -> Result<()> {
+    let Some((address, _)) = named(input).find(|(address, _)| address.name.eq_ignore_ascii_case(HUMAN)) else {
+        return Ok(());
+    };
+    let row =
+        serde_json::json!({"name": address.to_string(), "code": Code::RecipientNotFound.as_str(), "nearest": [HUMAN]});
+    Err(Code::RecipientNotFound
+        .refuse(format!(
+            "the human is no agent of {project}, so {address} cannot be reached; write to {HUMAN}, without a project"
+        ))
+        .with("recipients", serde_json::json!([row]))
+        .with("nearest", serde_json::json!([HUMAN])))
 }
 
 /// Checks what this project knows of the message and notes that it is on its way; none when it was answered before.
