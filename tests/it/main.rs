@@ -54,6 +54,7 @@ mod interrupted;
 mod manners;
 mod model;
 mod model_finds;
+mod moved;
 mod names;
 mod private_modes;
 mod privilege;

@@ -248,7 +248,9 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Op
         return writing::again(ctx, "send", input);
     };
     let name = agent.name.clone();
-    let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| post_as_guest(ctx, guest, &name, &outgoing));
+    let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| {
+        post_as_guest((ctx, &name), (guest, project), &outgoing)
+    });
     let posted = posted.map_err(|refusal| crossing::refused_there(ctx, &name, refusal))?;
     keep_copy(ctx, Who::LetThrough(agent), (&name, project), &outgoing, &posted, recovered)
         .map_err(|refusal| crossing::half_done(ctx, project, &refusal))
@@ -322,11 +324,16 @@ fn mismatch(id: Number, thread: &ThreadId, named: &ThreadId) -> Refusal {
         .with("named", named.as_str())
 }
 
-fn post_as_guest(home: &Ctx<'_>, guest: &Ctx<'_>, name: &AgentName, outgoing: &Outgoing) -> Result<Posted> {
+/// `project` is the other one as this one knows it; it may have moved since.
+fn post_as_guest(
+    (home, name): (&Ctx<'_>, &AgentName),
+    (guest, project): (&Ctx<'_>, &ProjectKey),
+    outgoing: &Outgoing,
+) -> Result<Posted> {
     let party = crossing::guest_party(home, name);
     let told = write_as(guest, "send", Who::Guest(party), &outgoing.input, |writing| {
         // Only now: taking the turn may have completed the copy that is answered.
-        let reply_to = outgoing.input.reply_to.map(|id| twin_in(home, writing, id)).transpose()?.flatten();
+        let reply_to = outgoing.input.reply_to.map(|id| twin_in(home, (writing, project), id)).transpose()?.flatten();
         let mut draft = draft(&outgoing.input, outgoing.wanted.clone());
         draft.reply_to = reply_to;
         draft.thread =
@@ -338,10 +345,10 @@ fn post_as_guest(home: &Ctx<'_>, guest: &Ctx<'_>, name: &AgentName, outgoing: &O
 }
 
 /// The number under which the other project knows one of this project's messages.
-fn twin_in(home: &Ctx<'_>, there: &Writing<'_>, id: Number) -> Result<Option<Number>> {
+fn twin_in(home: &Ctx<'_>, (there, project): (&Writing<'_>, &ProjectKey), id: Number) -> Result<Option<Number>> {
     let own = home.store.read()?.message(id)?;
     if let Some(twin) = own.and_then(|message| message.twin)
-        && twin.project == there.ctx.project
+        && twin.project == *project
     {
         return Ok(Some(twin.number));
     }

@@ -93,7 +93,7 @@ fn awaited(ctx: &Ctx<'_>, here: &[Wait], own: &Wait, party: &Party) -> Vec<Party
         return others.flat_map(|wait| wait.for_whom.clone()).collect();
     };
     // A project that cannot be opened now lets nobody wait there either.
-    let Ok(Some(store)) = ctx.bus.open(project) else {
+    let Ok(Some((_, store))) = ctx.bus.open(project) else {
         return Vec::new();
     };
     let there = store.presence().waits().into_iter().filter(|wait| wait.agent.is(name));
