@@ -248,3 +248,19 @@ fn every_answer_is_shown_by_example() {
     story.show("", "reserve");
     golden("json-shapes.md", &story.text);
 }
+
+/// The block of the README that begins with this line.
+fn readme_block(first: &str) -> String {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let from = readme.find(&format!("```\n{first}")).unwrap_or_else(|| panic!("no block begins with {first:?}")) + 4;
+    readme[from..].split("```").next().unwrap().to_owned()
+}
+
+#[test]
+fn the_readme_shows_an_error_as_it_is_printed() {
+    let bus = Bus::with(&["BlueLake", "GoldOwl"]);
+    bus.relay("GoldOwl", ["policy", "contacts_only"]).success();
+    let send = ["send", "--to", "GoldOwl", "--subject", "Login", "--body", "b", "--no-recover"];
+    let run = bus.text("BlueLake", [&send[..], &["--idempotency-key", "6d0f2c91"]].concat());
+    assert_eq!(run.stderr.replace(&bus.key(), "/home/you/shop"), readme_block("Error: GoldOwl"));
+}

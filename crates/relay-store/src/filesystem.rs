@@ -206,31 +206,6 @@ mod tests {
         result.unwrap_or_else(|fault| panic!("{fault}"))
     }
 
-    /// The numbers stand in statfs(2) and in the kernel's `magic.h`.
-    #[test]
-    fn what_another_machine_or_program_serves_is_known_by_its_number() {
-        for (magic, name) in [
-            (0x6969, "NFS"),
-            (0x517b, "SMB"),
-            (0xff53_4d42, "CIFS"),
-            (0xfe53_4d42, "SMB2"),
-            (0x6573_5546, "FUSE"),
-            (0x0102_1997, "9p"),
-            (0x5346_414f, "AFS"),
-            (0x6b41_4653, "AFS"),
-            (0x00c3_6400, "Ceph"),
-            (0x0bd0_0bd0, "Lustre"),
-            (0x4750_4653, "GPFS"),
-            (0x1983_0326, "BeeGFS"),
-            (0x2003_0528, "OrangeFS"),
-            (0x7375_7245, "Coda"),
-            (0x564c, "NCP"),
-            (0x786f_4256, "VirtualBox shared folder"),
-        ] {
-            assert_eq!(unsupported(magic), Some(name), "{magic:#x}");
-        }
-    }
-
     #[test]
     fn local_file_systems_are_taken() {
         let (ext4, xfs, btrfs, zfs, f2fs) = (0xef53, 0x5846_5342, 0x9123_683e, 0x2fc1_2fc1, 0xf2f5_2010);
