@@ -56,7 +56,11 @@ fn race(bus: &Bus, pair: (&str, &str), cursor: u64, round: usize) -> u64 {
         (Waiter::start(bus, pair.0, &wait), sender)
     };
     let sent = sender.woken().success().result()["message"]["id"].as_u64().unwrap();
-    let got = waiter.woken().success().result();
+    let mut got = waiter.woken().success().result();
+    // Mail whose mark lost the race for the gate is shown once more; the wait after it finds the news at once.
+    while got["messages"][0]["id"].as_u64() <= Some(cursor) {
+        got = Waiter::start(bus, pair.0, &wait).woken().success().result();
+    }
     assert_eq!(got["messages"].as_array().unwrap().len(), 1, "round {round}: {got}");
     assert_eq!(got["messages"][0]["id"], sent, "round {round}");
     got["cursor"].as_u64().unwrap()

@@ -28,6 +28,8 @@ pub struct Setting {
     pub agent: Option<String>,
     /// The key of the kept request; none when nothing could be kept.
     pub kept: Option<String>,
+    /// The key that the request had; none when it came to none.
+    pub key: Option<String>,
     /// The command that failed; none when there is no such command.
     pub verb: Option<String>,
 }
@@ -150,7 +152,10 @@ fn step(
 /// The same request once more, by its key; or a sentence, where relay could not keep the request.
 fn retry(code: Code, setting: &Setting) -> Step {
     let Some(key) = &setting.kept else {
-        return person("make the same request again".to_owned());
+        let again = "make the same request again";
+        // Under another key it could happen a second time.
+        let keyed = |key: &String| format!("{again} with {}", shell::line(&shell::flag("--idempotency-key", key)));
+        return person(setting.key.as_ref().map_or_else(|| again.to_owned(), keyed));
     };
     let mut args = Map::new();
     args.insert("code".to_owned(), Value::from(code.as_str()));
@@ -238,6 +243,7 @@ mod tests {
             project: Some("/abs/repo".into()),
             agent: Some("BlueLake".into()),
             kept: Some("k1".into()),
+            key: Some("k1".into()),
             verb: None,
         }
     }
@@ -315,5 +321,9 @@ mod tests {
         let steps = printed("symptom = \"s\"\nretry = true", &Code::StoreFull.refuse("x"), &setting);
         assert_eq!(steps.len(), 1);
         assert!(steps[0].run.is_empty() && !steps[0].unattended);
+        assert_eq!(steps[0].why, "make the same request again with --idempotency-key k1");
+        let setting = Setting { key: None, ..setting };
+        let steps = printed("symptom = \"s\"\nretry = true", &Code::StoreFull.refuse("x"), &setting);
+        assert_eq!(steps[0].why, "make the same request again");
     }
 }
