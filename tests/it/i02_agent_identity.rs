@@ -252,6 +252,32 @@ fn a_subagent_has_an_inbox_of_its_own() {
 }
 
 #[test]
+fn a_subagent_never_takes_its_parents_session() {
+    let bus = Bus::with(&["RedForest"]);
+    let lead = [("CLAUDE_CODE_SESSION_ID", "s1")];
+    let acts = |variables: &[(&str, &str)], expected: &str| {
+        let answer = bus.with_variables(variables, &["policy", "open"]).success().result();
+        assert_eq!(answer["agent"], expected);
+    };
+    bus.with_variables(&lead, &["start", "--agent", "Lead"]).success();
+    bus.with_variables(&lead, &["register", "--agent", "Lead-1", "--parent", "Lead"]).success();
+    acts(&lead, "Lead");
+    // Neither does resuming it from there.
+    bus.with_variables(&lead, &["start", "--agent", "Lead-1"]).success();
+    acts(&lead, "Lead");
+    // Nor one whose name nobody chose.
+    let named = [lead[0], ("RELAY_AGENT", "Lead")];
+    let other = bus.with_variables(&named, &["register", "--parent", "Lead"]).success().result();
+    assert_eq!((other["new"].as_bool(), text(&other["agent"]["parent"])), (Some(true), "Lead".into()));
+    acts(&lead, "Lead");
+    // A session that it gives is its own, unless it is another's.
+    bus.relay("Lead-1", ["start", "--session", "s1"]).success();
+    acts(&lead, "Lead");
+    bus.relay("Lead-1", ["start", "--session", "s2"]).success();
+    acts(&[("RELAY_SESSION", "s2")], "Lead-1");
+}
+
+#[test]
 fn the_human_is_a_credential_of_its_own() {
     use std::os::unix::fs::PermissionsExt;
     let bus = Bus::with(&["BlueLake"]);

@@ -100,6 +100,18 @@ impl Agent {
         }
     }
 
+    /// The session that this agent is bound to by starting, of the one that it gives and the harness's own.
+    ///
+    /// A subagent runs inside its parent's session, and a call from there is its parent's: only a session that it gives
+    /// can be its own.
+    pub fn session_to_bind<'a>(
+        is_subagent: bool,
+        given: Option<&'a String>,
+        harness: Option<&'a String>,
+    ) -> Option<&'a String> {
+        given.or(harness.filter(|_| !is_subagent))
+    }
+
     /// Whether the two are one party towards others: a subagent shares its parent's claims, siblings do not.
     pub fn shares_claims_with(&self, other: &Agent) -> bool {
         let is_parent = |child: &Agent, other: &Agent| child.parent.as_ref().is_some_and(|p| p.same_as(&other.name));
@@ -180,6 +192,21 @@ mod tests {
             assert_eq!((standing.as_str(), Standing::parse(word)), (word, Some(standing)));
         }
         assert_eq!(Standing::parse("gone"), None);
+    }
+
+    #[test]
+    fn a_subagent_never_takes_the_session_that_it_runs_in() {
+        let (given, harness) = ("own".to_owned(), "parents".to_owned());
+        for (is_subagent, given, harness, expected) in [
+            (false, None, None, None),
+            (false, None, Some(&harness), Some("parents")),
+            (false, Some(&given), Some(&harness), Some("own")),
+            (true, None, Some(&harness), None),
+            (true, Some(&given), Some(&harness), Some("own")),
+        ] {
+            let bound = Agent::session_to_bind(is_subagent, given, harness);
+            assert_eq!(bound.map(String::as_str), expected, "{is_subagent} {given:?} {harness:?}");
+        }
     }
 
     #[test]

@@ -137,15 +137,14 @@ pub(super) fn story(
     wanted: &[Wanted],
     reason: Option<ThreadId>,
 ) -> Result<Started> {
-    let session = input.session.clone().or_else(|| writing.ctx.caller.session.clone());
-    let (name, new) = match wished(writing, session.as_deref())? {
+    let (name, new) = match wished(writing, input)? {
         Some(name) => match writing.tx.agent(&name)? {
-            Some(agent) => (resume(writing, agent, &name, input, session.as_ref())?, false),
-            None => (register(writing, name, input, session)?, true),
+            Some(agent) => (resume(writing, agent, &name, input)?, false),
+            None => (register(writing, name, input)?, true),
         },
         None => {
             let name = fresh_name(writing)?;
-            (register(writing, name, input, session)?, true)
+            (register(writing, name, input)?, true)
         }
     };
     let agent = writing
@@ -160,22 +159,37 @@ pub(super) fn story(
     Ok(Started { name, new, reserved })
 }
 
-/// The name that is wished for: `--agent`, or the session's agent, or `RELAY_AGENT`.
-fn wished(writing: &Writing<'_>, session: Option<&str>) -> Result<Option<AgentName>> {
+/// The name that is wished for: `--agent`, or the session's agent, or `RELAY_AGENT`. A subagent is registered from within
+/// its parent, so that nothing there that says who the parent is says who the subagent is.
+fn wished(writing: &Writing<'_>, input: &Input) -> Result<Option<AgentName>> {
     let mut caller = writing.ctx.caller.clone();
-    caller.session = session.map(str::to_owned);
+    caller.session =
+        Agent::session_to_bind(input.parent.is_some(), input.session.as_ref(), caller.session.as_ref()).cloned();
+    if let Some(parent) = &input.parent {
+        caller.variable = caller.variable.filter(|variable| !variable.same_as(parent));
+    }
     let ctx = Ctx { caller, ..writing.ctx.step(&writing.ctx.key.text) };
     actor::meant(&ctx, &*writing.tx)
 }
 
-fn resume(
-    writing: &mut Writing<'_>,
-    agent: Agent,
-    wished: &AgentName,
-    input: &Input,
-    session: Option<&String>,
-) -> Result<AgentName> {
+/// The session that the agent is bound to from now on, if this start brings one. A subagent takes nobody's.
+fn session<'a>(
+    writing: &'a Writing<'_>,
+    name: &AgentName,
+    is_subagent: bool,
+    input: &'a Input,
+) -> Result<Option<&'a String>> {
+    let harness = writing.ctx.caller.session.as_ref();
+    let Some(session) = Agent::session_to_bind(is_subagent, input.session.as_ref(), harness) else {
+        return Ok(None);
+    };
+    let owner = writing.tx.agent_of_session(session)?;
+    Ok(Some(session).filter(|_| !is_subagent || owner.is_none_or(|owner| owner.name.same_as(name))))
+}
+
+fn resume(writing: &mut Writing<'_>, agent: Agent, wished: &AgentName, input: &Input) -> Result<AgentName> {
     let ctx = writing.ctx;
+    let session = session(writing, &agent.name, agent.parent.is_some(), input)?.cloned();
     if agent.name != *wished {
         return Err(taken(
             &agent,
@@ -185,7 +199,7 @@ fn resume(
     if agent.credential != ctx.caller.credential {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
-    if let (Some(bound), Some(session)) = (&agent.session, session)
+    if let (Some(bound), Some(session)) = (&agent.session, &session)
         && bound != session
         && actor::alive(ctx, &agent)
         && !input.take_over
@@ -203,7 +217,7 @@ fn resume(
     let changed = |new: Option<&String>, old: &Option<String>| new.filter(|new| Some(*new) != old.as_ref()).cloned();
     let (program, model) =
         (changed(input.program.as_ref(), &agent.program), changed(input.model.as_ref(), &agent.model));
-    let (task, session) = (changed(input.task.as_ref(), &agent.task), changed(session, &agent.session));
+    let (task, session) = (changed(input.task.as_ref(), &agent.task), changed(session.as_ref(), &agent.session));
     if revived || program.is_some() || model.is_some() || task.is_some() || session.is_some() {
         let texts: Vec<_> = task.map(|task| writing.text("task", &task)).into_iter().collect();
         let task = texts.first().map(crate::domain::event::Text::hash);
@@ -221,7 +235,7 @@ fn taken(agent: &Agent, why: String) -> Refusal {
     Code::AgentNameTaken.refuse(why).with("name", agent.name.as_str())
 }
 
-fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input, session: Option<String>) -> Result<AgentName> {
+fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input) -> Result<AgentName> {
     let parent = match &input.parent {
         Some(parent) => Some(
             writing
@@ -236,6 +250,7 @@ fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input, session: 
         ),
         None => None,
     };
+    let session = session(writing, &name, parent.is_some(), input)?.cloned();
     let texts: Vec<_> = input.task.as_ref().map(|task| writing.text("task", task)).into_iter().collect();
     let what = Happened::AgentRegistered {
         agent: name.clone(),
