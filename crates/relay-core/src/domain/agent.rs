@@ -100,6 +100,11 @@ impl Agent {
         }
     }
 
+    /// Whether this session still speaks for the agent that it once started: the newest one does, and no other.
+    pub fn is_bound_to(&self, session: &str) -> bool {
+        self.session.as_deref() == Some(session)
+    }
+
     /// The session that this agent is bound to by starting, of the one that it gives and the harness's own.
     ///
     /// A subagent runs inside its parent's session, and a call from there is its parent's: only a session that it gives
@@ -192,6 +197,15 @@ mod tests {
             assert_eq!((standing.as_str(), Standing::parse(word)), (word, Some(standing)));
         }
         assert_eq!(Standing::parse("gone"), None);
+    }
+
+    #[test]
+    fn only_the_newest_session_speaks_for_an_agent() {
+        let bound =
+            |session: Option<&str>| Agent { session: session.map(str::to_owned), ..agent(Standing::Active, NOW) };
+        for (session, asked, expected) in [(Some("s2"), "s2", true), (Some("s2"), "s1", false), (None, "s1", false)] {
+            assert_eq!(bound(session).is_bound_to(asked), expected, "{session:?} {asked}");
+        }
     }
 
     #[test]

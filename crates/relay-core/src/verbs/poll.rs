@@ -225,6 +225,8 @@ fn waiting(ctx: &Ctx<'_>, input: &Input, from: Option<&Party>, time: Span) -> Re
         if from.is_some() { wait::enter(ctx, &announcement)?.0 } else { ctx.store.presence().enter(&announcement)? };
     let found = wait::until(ctx, time, |now| {
         let facts = ctx.store.read()?;
+        // Somebody may have taken the agent over meanwhile; the mail is for that one.
+        actor::acting(ctx, &*facts)?;
         let page = page(ctx, &*facts, &actor, input, from, true, now)?;
         Ok(if page.is_news { Look::Ready(page) } else { Look::NotYet { again_at: page.changes_at } })
     })?;

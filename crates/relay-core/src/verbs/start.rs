@@ -173,23 +173,23 @@ fn wished(writing: &Writing<'_>, input: &Input) -> Result<Option<AgentName>> {
 }
 
 /// The session that the agent is bound to from now on, if this start brings one. A subagent takes nobody's.
-fn session<'a>(
-    writing: &'a Writing<'_>,
-    name: &AgentName,
-    is_subagent: bool,
-    input: &'a Input,
-) -> Result<Option<&'a String>> {
+fn session(writing: &Writing<'_>, name: &AgentName, is_subagent: bool, input: &Input) -> Result<Option<String>> {
     let harness = writing.ctx.caller.session.as_ref();
     let Some(session) = Agent::session_to_bind(is_subagent, input.session.as_ref(), harness) else {
         return Ok(None);
     };
-    let owner = writing.tx.agent_of_session(session)?;
-    Ok(Some(session).filter(|_| !is_subagent || owner.is_none_or(|owner| owner.name.same_as(name))))
+    let is_anothers = is_subagent && speaks_for(writing, session)?.is_some_and(|owner| !owner.same_as(name));
+    Ok(Some(session.clone()).filter(|_| !is_anothers))
+}
+
+/// The agent that this session means when nobody is named.
+fn speaks_for(writing: &Writing<'_>, session: &str) -> Result<Option<AgentName>> {
+    Ok(writing.tx.agent_of_session(session)?.map(|agent| agent.name))
 }
 
 fn resume(writing: &mut Writing<'_>, agent: Agent, wished: &AgentName, input: &Input) -> Result<AgentName> {
     let ctx = writing.ctx;
-    let session = session(writing, &agent.name, agent.parent.is_some(), input)?.cloned();
+    let session = session(writing, &agent.name, agent.parent.is_some(), input)?;
     if agent.name != *wished {
         return Err(taken(
             &agent,
@@ -217,7 +217,12 @@ fn resume(writing: &mut Writing<'_>, agent: Agent, wished: &AgentName, input: &I
     let changed = |new: Option<&String>, old: &Option<String>| new.filter(|new| Some(*new) != old.as_ref()).cloned();
     let (program, model) =
         (changed(input.program.as_ref(), &agent.program), changed(input.model.as_ref(), &agent.model));
-    let (task, session) = (changed(input.task.as_ref(), &agent.task), changed(session.as_ref(), &agent.session));
+    let task = changed(input.task.as_ref(), &agent.task);
+    // A session that meanwhile spoke for another agent speaks for this one again.
+    let speaks_for = session.as_ref().map(|session| speaks_for(writing, session)).transpose()?.flatten();
+    let session = session.filter(|session| {
+        !agent.is_bound_to(session) || !speaks_for.is_some_and(|spoken_for| spoken_for.same_as(&agent.name))
+    });
     if revived || program.is_some() || model.is_some() || task.is_some() || session.is_some() {
         let texts: Vec<_> = task.map(|task| writing.text("task", &task)).into_iter().collect();
         let task = texts.first().map(crate::domain::event::Text::hash);
@@ -250,7 +255,7 @@ fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input) -> Result
         ),
         None => None,
     };
-    let session = session(writing, &name, parent.is_some(), input)?.cloned();
+    let session = session(writing, &name, parent.is_some(), input)?;
     let texts: Vec<_> = input.task.as_ref().map(|task| writing.text("task", task)).into_iter().collect();
     let what = Happened::AgentRegistered {
         agent: name.clone(),
