@@ -73,6 +73,29 @@ fn a_suspended_agent_acts_again_only_after_somebody_lifts_it() {
 }
 
 #[test]
+fn only_start_revives_a_retired_agent() {
+    for retire in [true, false] {
+        let bus = Bus::with(&["BlueLake", "RedForest"]);
+        if retire {
+            bus.relay("BlueLake", ["retire"]).success();
+        } else {
+            bus.advance(days(7) + 1);
+            bus.relay("RedForest", ["start"]).success();
+        }
+        let before = bus.events(0);
+        let error = bus.relay("RedForest", ["suspend", "BlueLake"]).fails("AGENT_RETIRED").error();
+        let lifted = bus.relay("RedForest", ["suspend", "BlueLake", "--lift"]).success().result();
+        assert_eq!((text(&lifted["state"]), bus.events(0)), ("retired".into(), before));
+        bus.relay("BlueLake", ["poll"]).fails("AGENT_RETIRED");
+        // Whoever is to be kept off the bus is brought back first; the playbook says so.
+        for step in error["playbook"].as_array().unwrap() {
+            bus.step(step).success();
+        }
+        bus.relay("BlueLake", ["start"]).fails("AGENT_SUSPENDED");
+    }
+}
+
+#[test]
 fn an_agent_unseen_for_seven_days_has_retired_by_itself_and_start_revives_it() {
     let state = |bus: &Bus| column(&bus.relay("", ["agents"]).success().result()["agents"], "state");
     let bus = Bus::with(&["BlueLake"]);

@@ -211,7 +211,11 @@ impl Model {
 
     fn change_standing(&mut self, by: Who, input: &standing::Input) -> Outcome<Value> {
         let name = input.name.as_ref().map_or(by, |name| known(name.as_str()).unwrap());
-        let before = self.agent(name).ok_or_else(|| Refused::from("AGENT_NOT_REGISTERED"))?.standing;
+        let agent = self.agent(name).ok_or_else(|| Refused::from("AGENT_NOT_REGISTERED"))?;
+        if input.action == standing::Action::Suspend && self.standing(agent) == Standing::Retired {
+            return Err("AGENT_RETIRED".into());
+        }
+        let before = agent.standing;
         let (after, kind) = match (input.action, before) {
             (standing::Action::Retire, _) => (Standing::Retired, "agent_retired"),
             (standing::Action::Suspend, _) => (Standing::Suspended, "agent_suspended"),

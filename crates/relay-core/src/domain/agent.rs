@@ -59,6 +59,16 @@ impl Standing {
     pub fn parse(text: &str) -> Option<Self> {
         [Standing::Active, Standing::Suspended, Standing::Retired].into_iter().find(|s| s.as_str() == text)
     }
+
+    /// Only `start` revives: a suspension of somebody retired would be a way back without it.
+    pub fn suspended(self) -> Option<Self> {
+        (self != Standing::Retired).then_some(Standing::Suspended)
+    }
+
+    /// Lifting a suspension where there is none changes nothing.
+    pub fn reinstated(self) -> Self {
+        if self == Standing::Suspended { Standing::Active } else { self }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -197,6 +207,16 @@ mod tests {
             assert_eq!((standing.as_str(), Standing::parse(word)), (word, Some(standing)));
         }
         assert_eq!(Standing::parse("gone"), None);
+    }
+
+    #[test]
+    fn only_start_revives() {
+        use Standing::*;
+        for (before, suspended, reinstated) in
+            [(Active, Some(Suspended), Active), (Suspended, Some(Suspended), Active), (Retired, None, Retired)]
+        {
+            assert_eq!((before.suspended(), before.reinstated()), (suspended, reinstated), "{before:?}");
+        }
     }
 
     #[test]
