@@ -209,6 +209,30 @@ fn an_accepted_link_is_mutual_and_asking_back_is_consent() {
 }
 
 #[test]
+fn a_revoke_is_not_outwaited() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let ask = |flags: &[&str]| {
+        let args = [&["link", "--target", "RedForest"], flags].concat();
+        text(&bus.relay("BlueLake", args).success().result()["link"]["state"])
+    };
+    assert_eq!(ask(&[]), "accepted", "by policy");
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--revoke"]).success();
+    for _ in 0..3 {
+        assert_eq!(ask(&["--ttl", "60s"]), "requested");
+        bus.advance(61_000);
+    }
+    bus.relay("BlueLake", ["send", "--to", "RedForest", "--subject", "Hi", "--body", "text"]).fails("CONTACT_REQUIRED");
+    // From the other side too: what was decided was decided about both.
+    let back = bus.relay("RedForest", ["link", "--target", "BlueLake", "--ttl", "60s"]).success().result();
+    assert_eq!(back["link"]["state"], "requested");
+    bus.advance(61_000);
+    assert_eq!(ask(&["--ttl", "60s"]), "requested");
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--accept"]).success();
+    bus.advance(61_000);
+    assert_eq!(ask(&[]), "accepted", "an acceptance makes a revoke good, also after it lapsed");
+}
+
+#[test]
 fn a_link_lives_for_its_time() {
     for (ttl, life) in [("2h", hours(2)), ("7d", days(7))] {
         let bus = Bus::with(&["BlueLake", "RedForest"]);

@@ -51,10 +51,17 @@ impl Model {
             _ if policy == Policy::BlockAll => Asking::Refused,
             Some((LinkState::Requested, true)) => Asking::Waits,
             Some((LinkState::Requested, false)) => Asking::AcceptsTheirs,
-            Some((LinkState::Revoked, _)) => Asking::IsNew,
-            Some((LinkState::Lapsed, _)) | None if policy == Policy::ContactsOnly => Asking::IsNew,
+            Some(_) if self.revoked_last(me, other) => Asking::IsNew,
+            _ if policy == Policy::ContactsOnly => Asking::IsNew,
             _ => Asking::AcceptedByPolicy,
         }
+    }
+
+    /// Whether the last decision between the two, before every request that nobody answered, is a revoke.
+    fn revoked_last(&self, me: Who, other: Who) -> bool {
+        let joins = |link: &&Link| [(me, other), (other, me)].contains(&(link.from, link.to));
+        let decided = self.links.iter().filter(joins).filter(|link| link.decided != Decided::Requested);
+        decided.max_by_key(|link| link.id).is_some_and(|link| link.decided == Decided::Revoked)
     }
 
     pub fn ask_for_contact(&mut self, me: Who, other: Who, ttl: Option<i64>) -> Outcome<Number> {

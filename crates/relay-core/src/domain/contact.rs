@@ -52,6 +52,8 @@ pub struct Link {
     pub to_blocks: bool,
     /// Accepted by the recipient's policy rather than by a decision.
     pub by_policy: bool,
+    /// The last that was decided between the two, in this link or one before it, is a revoke.
+    pub after_revoke: bool,
     pub requested_at: Timestamp,
     pub expires_at: Timestamp,
     pub why: Option<String>,
@@ -101,7 +103,8 @@ pub enum Asked {
 
 /// Decides a request by `from` for contact with somebody of `policy`.
 ///
-/// Only a policy of the same project speaks for its agent, and after a revoke it no longer does.
+/// Only a policy of the same project speaks for its agent, and after a revoke it no longer does, however many requests
+/// lapse, until somebody accepts one.
 pub fn ask(link: Option<&Link>, from: &Party, policy: Policy, same_project: bool, now: Timestamp) -> Asked {
     let state = link.map(|link| link.state(now));
     match (state, link) {
@@ -110,7 +113,7 @@ pub fn ask(link: Option<&Link>, from: &Party, policy: Policy, same_project: bool
         _ if policy == Policy::BlockAll => Asked::Refused,
         (Some(LinkState::Requested), Some(link)) if link.from != *from => Asked::AcceptsTheirs,
         (Some(LinkState::Requested), _) => Asked::StillWaits,
-        (Some(LinkState::Revoked), _) => Asked::Waits,
+        (_, Some(link)) if link.after_revoke => Asked::Waits,
         _ if same_project && matches!(policy, Policy::Auto | Policy::Open) => Asked::AcceptedByPolicy,
         _ => Asked::Waits,
     }
@@ -137,6 +140,7 @@ mod tests {
             from_blocks,
             to_blocks,
             by_policy: false,
+            after_revoke: decided == Decided::Revoked,
             requested_at: NOW,
             expires_at: NOW.plus(expires),
             why: None,
@@ -189,6 +193,11 @@ mod tests {
         let revoked = link(Decided::Revoked, false, false, hour);
         check(Some(&revoked), "Blue", Policy::Auto, true, Waits);
         check(Some(&revoked), "Red", Policy::Open, true, Waits);
+        // A revoke is not outwaited: the request after it lapsed, and the next one waits as well.
+        for (from, policy) in [("Blue", Policy::Auto), ("Red", Policy::Open)] {
+            let outwaited = Link { after_revoke: true, ..link(Decided::Requested, false, false, Span::millis(0)) };
+            check(Some(&outwaited), from, policy, true, Waits);
+        }
         let blocked = link(Decided::Accepted, true, false, hour);
         check(Some(&blocked), "Blue", Policy::Auto, true, Refused);
         check(Some(&blocked), "Red", Policy::Open, true, Refused);
