@@ -90,6 +90,23 @@ fn a_block_tells_the_sender() {
 }
 
 #[test]
+fn the_notice_says_what_happened() {
+    for (who, decision, expected) in [
+        ("RedForest", ["link", "--target", "BlueLake", "--block"], "RedForest refused contact."),
+        ("RedForest", ["link", "--target", "BlueLake", "--revoke"], "RedForest revoked the contact."),
+        ("BlueLake", ["link", "--target", "RedForest", "--block"], "You blocked RedForest."),
+        ("BlueLake", ["link", "--target", "RedForest", "--revoke"], "You revoked the contact with RedForest."),
+    ] {
+        let (bus, id) = held();
+        bus.relay(who, decision).success();
+        let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+        let notices: Vec<String> = column(&mail["messages"], "body").iter().map(text).collect();
+        assert_eq!(notices, [format!("{expected} Message #{id} was not delivered to RedForest.")]);
+        assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
+    }
+}
+
+#[test]
 fn a_lapse_tells_the_sender_once() {
     let (bus, id) = held();
     for _ in 0..7 {
@@ -99,7 +116,9 @@ fn a_lapse_tells_the_sender_once() {
     bus.advance(hours(7));
     let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
     assert_eq!(column(&mail["messages"], "from"), ["relay"]);
-    assert!(text(&mail["messages"][0]["body"]).contains(&format!("#{id}")));
+    let body =
+        format!("RedForest never answered the request for contact. Message #{id} was not delivered to RedForest.");
+    assert_eq!(mail["messages"][0]["body"], body);
     assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
     bus.relay("BlueLake", ["reserve", "src/**"]).success();
     assert_eq!(bus.inbox("BlueLake").len(), 1);

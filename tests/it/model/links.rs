@@ -136,26 +136,34 @@ impl Model {
             self.links.push(Link { id, from: me, to: other, decided, blockers, asked_at, expires });
         }
         self.links.iter_mut().find(|link| link.id == id).unwrap().blockers.insert(me);
-        for (message, to) in self.held_of(other) {
-            if to == me {
-                self.give_up(me, message, other, me);
+        self.give_up_between(me, other);
+        id
+    }
+
+    /// A block and a revoke end the waiting of all held mail between the two.
+    fn give_up_between(&mut self, me: Who, other: Who) {
+        for (sender, recipient) in [(other, me), (me, other)] {
+            for (message, to) in self.held_of(sender) {
+                if to == recipient {
+                    self.give_up(me, message, sender, recipient);
+                }
             }
         }
-        id
     }
 
     fn revoke(&mut self, me: Who, other: Who) -> Outcome<Number> {
         let link = self.link(me, other).ok_or("LINK_NOT_FOUND")?.clone();
         if link.blockers.contains(me) || link.decided != Decided::Revoked {
             self.event("link_revoked", me);
-            let link = self.links.iter_mut().find(|known| known.id == link.id).unwrap();
-            link.decided = Decided::Revoked;
-            link.blockers.remove(me);
+            let revoked = self.links.iter_mut().find(|known| known.id == link.id).unwrap();
+            revoked.decided = Decided::Revoked;
+            revoked.blockers.remove(me);
+            self.give_up_between(me, other);
         }
         Ok(link.id)
     }
 
-    /// Mail of mine whose consent was refused, withdrawn or never came.
+    /// Mail of mine whose consent never came.
     pub fn lapsed_mail(&self, me: Who) -> Vec<(Number, Who)> {
         let waits = |recipient: Who| {
             let state = self.link(me, recipient).map(|link| self.link_state(link));

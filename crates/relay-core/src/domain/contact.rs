@@ -119,6 +119,53 @@ pub fn ask(link: Option<&Link>, from: &Party, policy: Policy, same_project: bool
     }
 }
 
+/// Which side of held mail did something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Sender,
+    Recipient,
+}
+
+/// Why held mail is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    Lapsed,
+    Blocked(Side),
+    Revoked(Side),
+}
+
+impl GivenUp {
+    /// What became of held mail that no decision took with it; none while it waits.
+    pub fn found(link: Option<&Link>, recipient: &Party, now: Timestamp) -> Option<Self> {
+        match (link.map(|link| link.state(now)), link) {
+            (Some(LinkState::Requested | LinkState::Accepted), _) => None,
+            (Some(LinkState::Blocked), Some(link)) if link.is_blocked_by(recipient) => {
+                Some(GivenUp::Blocked(Side::Recipient))
+            }
+            (Some(LinkState::Blocked), _) => Some(GivenUp::Blocked(Side::Sender)),
+            // Whoever revokes gives up its own mail in the same breath.
+            (Some(LinkState::Revoked), _) => Some(GivenUp::Revoked(Side::Recipient)),
+            (Some(LinkState::Lapsed) | None, _) => Some(GivenUp::Lapsed),
+        }
+    }
+
+    /// A decision stands behind it, rather than time alone.
+    pub fn is_decided(self) -> bool {
+        self != GivenUp::Lapsed
+    }
+
+    /// What happened, as the sender reads it.
+    pub fn tell(self, recipient: &Party) -> String {
+        match self {
+            GivenUp::Lapsed => format!("{recipient} never answered the request for contact"),
+            GivenUp::Blocked(Side::Recipient) => format!("{recipient} refused contact"),
+            GivenUp::Blocked(Side::Sender) => format!("You blocked {recipient}"),
+            GivenUp::Revoked(Side::Recipient) => format!("{recipient} revoked the contact"),
+            GivenUp::Revoked(Side::Sender) => format!("You revoked the contact with {recipient}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +262,26 @@ mod tests {
         assert_eq!(link(Decided::Requested, true, true, Span::hours(1)).blockers().count(), 2);
         assert_eq!(one.other(&party("Blue")), &party("Red"));
         assert_eq!(one.other(&party("Red")), &party("Blue"));
+    }
+
+    #[test]
+    fn the_sender_of_held_mail_reads_what_happened() {
+        let hour = Span::hours(1);
+        let check = |link: Option<Link>, expected: Option<&str>| {
+            let found = GivenUp::found(link.as_ref(), &party("Red"), NOW).map(|why| why.tell(&party("Red")));
+            assert_eq!(found.as_deref(), expected, "{link:?}");
+        };
+        check(Some(link(Decided::Requested, false, false, hour)), None);
+        check(Some(link(Decided::Accepted, false, false, hour)), None);
+        let lapsed = Some("Red never answered the request for contact");
+        check(Some(link(Decided::Requested, false, false, Span::millis(0))), lapsed);
+        check(None, lapsed);
+        check(Some(link(Decided::Requested, false, true, hour)), Some("Red refused contact"));
+        check(Some(link(Decided::Requested, true, true, hour)), Some("Red refused contact"));
+        check(Some(link(Decided::Requested, true, false, hour)), Some("You blocked Red"));
+        check(Some(link(Decided::Revoked, false, false, hour)), Some("Red revoked the contact"));
+        assert_eq!(GivenUp::Revoked(Side::Sender).tell(&party("Red")), "You revoked the contact with Red");
+        assert_eq!([GivenUp::Lapsed, GivenUp::Revoked(Side::Sender)].map(GivenUp::is_decided), [false, true]);
     }
 
     #[test]

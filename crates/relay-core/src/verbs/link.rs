@@ -6,7 +6,7 @@ use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
 use super::{Ctx, Done, Outcome as Any, post};
-use crate::domain::contact::{self, Asked, Decided, Link, LinkState};
+use crate::domain::contact::{self, Asked, Decided, GivenUp, Link, LinkState, Side};
 use crate::domain::event::{Happened, Number};
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
@@ -272,13 +272,20 @@ fn block(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
     {
         return Ok(link.clone());
     }
-    let held = writing.tx.held(other, &me)?;
     let link = existing.map(|link| link.id);
     writing.append(Happened::LinkBlocked { link, by: me.clone(), other: other.clone() }, Vec::new())?;
-    for message in held {
-        post::give_up(writing, message, other, &me, true)?;
-    }
+    give_up_between(writing, &me, other, GivenUp::Blocked)?;
     current(writing, &me, other)
+}
+
+/// What `me` decided ends the waiting of all held mail between the two.
+fn give_up_between(writing: &mut Writing<'_>, me: &Party, other: &Party, why: fn(Side) -> GivenUp) -> Result<()> {
+    for (sender, recipient, side) in [(other, me, Side::Recipient), (me, other, Side::Sender)] {
+        for message in writing.tx.held(sender, recipient)? {
+            post::give_up(writing, message, sender, recipient, why(side))?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes back one's own block, or the link.
@@ -290,6 +297,7 @@ fn revoke(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
         return Ok(link);
     }
     writing.append(Happened::LinkRevoked { link: link.id, by: me.clone() }, Vec::new())?;
+    give_up_between(writing, &me, other, GivenUp::Revoked)?;
     current(writing, &me, other)
 }
 

@@ -7,6 +7,7 @@ use super::contested::{self, News};
 use super::wait::{self, Look};
 use super::writing::{Told as Telling, signals_for};
 use super::{Ctx, Done, Outcome as Any, crossing, start};
+use crate::domain::contact::GivenUp;
 use crate::domain::event::{Happened, Number, Told};
 use crate::domain::name::{Address, AgentName, Party, ThreadId};
 use crate::domain::time::{Span, Timestamp};
@@ -87,11 +88,8 @@ fn settle_held(ctx: &Ctx<'_>) -> Result<()> {
     let me = actor::acting(ctx, &*facts)?.party();
     let mut lapsed = false;
     for (_, recipient) in facts.held_of(&me)? {
-        let state = facts.link(&me, &recipient)?.map(|link| link.state(ctx.now));
-        lapsed |= !matches!(
-            state,
-            Some(crate::domain::contact::LinkState::Requested | crate::domain::contact::LinkState::Accepted)
-        );
+        let link = facts.link(&me, &recipient)?;
+        lapsed |= GivenUp::found(link.as_ref(), &recipient, ctx.now).is_some();
     }
     drop(facts);
     if lapsed {
