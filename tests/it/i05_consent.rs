@@ -119,6 +119,22 @@ fn a_block_and_a_retirement_beat_every_context() {
 }
 
 #[test]
+fn no_policy_consents_for_an_agent_that_is_gone() {
+    for (agent, args, reason) in
+        [("RedForest", ["retire"].as_slice(), "retired"), ("BlueLake", &["suspend", "RedForest"], "suspended")]
+    {
+        for policy in ["auto", "open"] {
+            let bus = Bus::with(&["BlueLake", "RedForest"]);
+            bus.relay("RedForest", ["policy", policy]).success();
+            bus.relay(agent, args).success();
+            let tip = bus.tip();
+            let error = bus.relay("BlueLake", ["link", "--target", "RedForest"]).fails("CONTACT_BLOCKED").error();
+            assert_eq!((text(&error["details"]["recipients"][0]["reason"]), bus.tip()), (reason.into(), tip));
+        }
+    }
+}
+
+#[test]
 fn ones_own_block_is_lifted_by_the_step_that_the_error_prints() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     bus.relay("BlueLake", ["link", "--target", "RedForest"]).success();

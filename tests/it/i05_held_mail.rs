@@ -66,6 +66,48 @@ fn the_human_may_accept_and_so_deliver() {
 }
 
 #[test]
+fn an_acceptance_opens_nobody_whom_no_link_opens() {
+    for (who, closing, expected) in [
+        ("RedForest", ["policy", "block_all"].as_slice(), "RedForest takes no mail."),
+        ("RedForest", &["retire"], "RedForest has retired."),
+        ("BlueLake", &["suspend", "RedForest"], "RedForest is suspended."),
+    ] {
+        let (bus, id) = held();
+        bus.relay("", ["token", "human"]).success();
+        bus.relay(who, closing).success();
+        let answer = bus.relay("human", ["link", "--target", "RedForest", "--accept"]).success().result();
+        assert_eq!(answer["link"]["state"], "accepted", "{closing:?}");
+        let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+        let notices: Vec<String> = column(&mail["messages"], "body").iter().map(text).collect();
+        assert_eq!(notices, [format!("{expected} Message #{id} was not delivered to RedForest.")]);
+        assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
+        if closing == ["retire"] {
+            bus.relay("RedForest", ["start"]).success();
+            assert_eq!(bus.inbox("RedForest"), [0; 0]);
+        }
+    }
+}
+
+#[test]
+fn an_acceptance_in_another_project_opens_nobody_either() {
+    let (bus, there) = (Bus::with(&["BlueLake"]), |bus: &Bus| bus.path("there"));
+    std::fs::create_dir(there(&bus)).unwrap();
+    let elsewhere = there(&bus).to_str().unwrap().to_owned();
+    let other = |args: &[&str]| bus.relay("RedForest", [args, &["--project", &elsewhere]].concat());
+    other(&["start"]).success();
+    let to = format!("RedForest@{elsewhere}");
+    let held = bus.relay("BlueLake", ["send", "--to", &to, "--subject", "Hi", "--body=text", "--hold"]).success();
+    other(&["policy", "block_all"]).success();
+    other(&["link", "--target", &format!("BlueLake@{}", bus.key()), "--accept"]).success();
+    assert_eq!(other(&["poll"]).success().result()["messages"], serde_json::json!([]));
+    let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+    assert!(text(&mail["messages"][0]["body"]).contains("takes no mail"), "{mail}");
+    let id = held.result()["message"]["id"].to_string();
+    let copy = bus.relay("BlueLake", ["message", &id]).success().result()["message"]["recipients"][0].clone();
+    assert_eq!(copy["state"], "lapsed");
+}
+
+#[test]
 fn a_second_held_message_asks_no_second_time_and_both_arrive_together() {
     let (bus, first) = held();
     let second = bus.relay("BlueLake", HOLD).success().result()["message"]["id"].as_u64().unwrap();

@@ -4,7 +4,9 @@ use relay_core::domain::agent::Policy;
 use relay_core::domain::delivery::Line;
 use relay_core::verbs::link::Input;
 
-use super::state::{Copy, DAY, Decided, HOUR, Link, LinkState, Message, Model, Number, Outcome, RELAY, Standing, Who};
+use super::state::{
+    Agent, Copy, DAY, Decided, HOUR, Link, LinkState, Message, Model, Number, Outcome, RELAY, Standing, Who,
+};
 
 /// What asking somebody for contact comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +45,13 @@ impl Model {
     }
 
     pub fn asking(&self, me: Who, other: Who) -> Asking {
-        let policy = self.agent(other).unwrap().policy;
+        let agent = self.agent(other).unwrap();
+        let (policy, is_closed) = (agent.policy, self.is_closed(agent));
         let link = self.link(me, other);
         match link.map(|link| (self.link_state(link), link.from == me)) {
             Some((LinkState::Blocked, _)) => Asking::Refused,
             Some((LinkState::Accepted, _)) => Asking::Stands,
-            _ if policy == Policy::BlockAll => Asking::Refused,
+            _ if is_closed => Asking::Refused,
             Some((LinkState::Requested, true)) => Asking::Waits,
             Some((LinkState::Requested, false)) => Asking::AcceptsTheirs,
             Some(_) if self.revoked_last(me, other) => Asking::IsNew,
@@ -86,7 +89,13 @@ impl Model {
         id
     }
 
-    /// Accepted is mutual: what either side holds for the other is delivered by this event.
+    /// No link opens this one.
+    fn is_closed(&self, agent: &Agent) -> bool {
+        self.standing(agent) != Standing::Active || agent.policy == Policy::BlockAll
+    }
+
+    /// Accepted is mutual: what either side holds for the other is delivered by this event, or given up where no link
+    /// opens the recipient.
     fn complete(&mut self, me: Who, id: Number) -> Number {
         let by = self.event("link_accepted", me);
         let now = self.now;
@@ -95,9 +104,12 @@ impl Model {
         link.expires = now + (link.expires - link.asked_at);
         let (from, to) = (link.from, link.to);
         for (sender, recipient) in [(from, to), (to, from)] {
+            let is_closed = self.is_closed(self.agent(recipient).unwrap());
             for (message, to) in self.held_of(sender) {
-                if to == recipient {
-                    self.deliver_held(message, recipient, by);
+                match (to == recipient, is_closed) {
+                    (false, _) => {}
+                    (true, true) => self.give_up(me, message, sender, recipient),
+                    (true, false) => self.deliver_held(message, recipient, by),
                 }
             }
         }
@@ -218,10 +230,7 @@ impl Model {
         let agent = self.agent(other).unwrap();
         let link = self.link(me, other);
         let state = link.map(|link| self.link_state(link));
-        if self.standing(agent) != Standing::Active
-            || state == Some(LinkState::Blocked)
-            || agent.policy == Policy::BlockAll
-        {
+        if state == Some(LinkState::Blocked) || self.is_closed(agent) {
             return Reach::Never;
         }
         let consents = match agent.policy {

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::Policy;
+use super::agent::{Policy, Standing};
 use super::event::Number;
 use super::name::Party;
+use super::routing::{Barrier, closed};
 use super::time::Timestamp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -98,23 +99,38 @@ pub enum Asked {
     /// The same request waits already.
     StillWaits,
     Waits,
-    Refused,
+    Refused(Barrier),
 }
 
-/// Decides a request by `from` for contact with somebody of `policy`.
+/// Whom a request for contact is put to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Door {
+    pub standing: Standing,
+    pub policy: Policy,
+    pub same_project: bool,
+}
+
+/// Decides a request by `from` for contact with somebody behind this door.
 ///
+/// Whoever retired, is suspended or takes no mail consents to nothing, and nobody's policy speaks for it meanwhile.
 /// Only a policy of the same project speaks for its agent, and after a revoke it no longer does, however many requests
 /// lapse, until somebody accepts one.
-pub fn ask(link: Option<&Link>, from: &Party, policy: Policy, same_project: bool, now: Timestamp) -> Asked {
+pub fn ask(link: Option<&Link>, from: &Party, door: Door, now: Timestamp) -> Asked {
     let state = link.map(|link| link.state(now));
+    let consents = door.same_project && matches!(door.policy, Policy::Auto | Policy::Open);
     match (state, link) {
-        (Some(LinkState::Blocked), _) => Asked::Refused,
-        (Some(LinkState::Accepted), _) => Asked::Standing,
-        _ if policy == Policy::BlockAll => Asked::Refused,
+        (Some(LinkState::Blocked), _) => return Asked::Refused(Barrier::Blocked),
+        (Some(LinkState::Accepted), _) => return Asked::Standing,
+        _ => {}
+    }
+    if let Some(barrier) = closed(door.standing, door.policy) {
+        return Asked::Refused(barrier);
+    }
+    match (state, link) {
         (Some(LinkState::Requested), Some(link)) if link.from != *from => Asked::AcceptsTheirs,
         (Some(LinkState::Requested), _) => Asked::StillWaits,
         (_, Some(link)) if link.after_revoke => Asked::Waits,
-        _ if same_project && matches!(policy, Policy::Auto | Policy::Open) => Asked::AcceptedByPolicy,
+        _ if consents => Asked::AcceptedByPolicy,
         _ => Asked::Waits,
     }
 }
@@ -132,6 +148,8 @@ pub enum GivenUp {
     Lapsed,
     Blocked(Side),
     Revoked(Side),
+    /// Accepted, and no link opens this.
+    Closed(Barrier),
 }
 
 impl GivenUp {
@@ -162,6 +180,7 @@ impl GivenUp {
             GivenUp::Blocked(Side::Sender) => format!("You blocked {recipient}"),
             GivenUp::Revoked(Side::Recipient) => format!("{recipient} revoked the contact"),
             GivenUp::Revoked(Side::Sender) => format!("You revoked the contact with {recipient}"),
+            GivenUp::Closed(barrier) => format!("{recipient} {}", barrier.tell()),
         }
     }
 }
@@ -173,6 +192,7 @@ mod tests {
     use crate::domain::time::Span;
 
     const NOW: Timestamp = Timestamp::from_millis(1_794_700_800_000);
+    const ACTIVE: Standing = Standing::Active;
 
     fn party(name: &str) -> Party {
         Party::Agent(AgentName::parse(name).unwrap_or_else(|fault| panic!("{fault}")))
@@ -216,7 +236,7 @@ mod tests {
         let hour = Span::hours(1);
         let check = |link: Option<&Link>, from: &str, policy, same_project, expected| {
             assert_eq!(
-                ask(link, &party(from), policy, same_project, NOW),
+                ask(link, &party(from), Door { standing: ACTIVE, policy, same_project }, NOW),
                 expected,
                 "{link:?} {from} {policy:?} {same_project}"
             );
@@ -225,7 +245,7 @@ mod tests {
             (Policy::Open, AcceptedByPolicy, Waits),
             (Policy::Auto, AcceptedByPolicy, Waits),
             (Policy::ContactsOnly, Waits, Waits),
-            (Policy::BlockAll, Refused, Refused),
+            (Policy::BlockAll, Refused(Barrier::BlockAll), Refused(Barrier::BlockAll)),
         ] {
             check(None, "Blue", policy, true, at_home);
             check(None, "Blue", policy, false, elsewhere);
@@ -246,8 +266,28 @@ mod tests {
             check(Some(&outwaited), from, policy, true, Waits);
         }
         let blocked = link(Decided::Accepted, true, false, hour);
-        check(Some(&blocked), "Blue", Policy::Auto, true, Refused);
-        check(Some(&blocked), "Red", Policy::Open, true, Refused);
+        check(Some(&blocked), "Blue", Policy::Auto, true, Refused(Barrier::Blocked));
+        check(Some(&blocked), "Red", Policy::Open, true, Refused(Barrier::Blocked));
+    }
+
+    #[test]
+    fn no_policy_consents_for_somebody_who_is_gone() {
+        let hour = Span::hours(1);
+        let requested = link(Decided::Requested, false, false, hour);
+        let accepted = link(Decided::Accepted, false, false, hour);
+        for (standing, barrier) in [(Standing::Retired, Barrier::Retired), (Standing::Suspended, Barrier::Suspended)] {
+            for policy in Policy::ALL {
+                let door = Door { standing, policy, same_project: true };
+                for (link, from) in [(None, "Blue"), (Some(&requested), "Blue"), (Some(&requested), "Red")] {
+                    assert_eq!(
+                        ask(link, &party(from), door, NOW),
+                        Asked::Refused(barrier),
+                        "{policy:?} {from} {link:?}"
+                    );
+                }
+                assert_eq!(ask(Some(&accepted), &party("Blue"), door, NOW), Asked::Standing);
+            }
+        }
     }
 
     #[test]
@@ -281,6 +321,13 @@ mod tests {
         check(Some(link(Decided::Requested, true, false, hour)), Some("You blocked Red"));
         check(Some(link(Decided::Revoked, false, false, hour)), Some("Red revoked the contact"));
         assert_eq!(GivenUp::Revoked(Side::Sender).tell(&party("Red")), "You revoked the contact with Red");
+        for (barrier, expected) in [
+            (Barrier::Retired, "Red has retired"),
+            (Barrier::Suspended, "Red is suspended"),
+            (Barrier::BlockAll, "Red takes no mail"),
+        ] {
+            assert_eq!(GivenUp::Closed(barrier).tell(&party("Red")), expected);
+        }
         assert_eq!([GivenUp::Lapsed, GivenUp::Revoked(Side::Sender)].map(GivenUp::is_decided), [false, true]);
     }
 

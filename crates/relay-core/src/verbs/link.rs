@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
-use super::{Ctx, Done, Outcome as Any, post};
-use crate::domain::contact::{self, Asked, Decided, GivenUp, Link, LinkState, Side};
-use crate::domain::event::{Happened, Number};
+use super::{Ctx, Done, Outcome as Any, actor, post};
+use crate::domain::agent::{Agent, Policy, Standing};
+use crate::domain::contact::{self, Asked, Decided, Door, GivenUp, Link, LinkState, Side};
+use crate::domain::event::Happened;
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
 use crate::domain::nearest::nearest;
+use crate::domain::routing::{self, Barrier};
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::{Facts, Result};
@@ -84,7 +86,7 @@ fn check(input: &Input) -> Result<()> {
 
 fn list(ctx: &Ctx<'_>) -> Result<Done> {
     let facts = ctx.store.read()?;
-    let actor = super::actor::acting(ctx, &*facts)?;
+    let actor = actor::acting(ctx, &*facts)?;
     let links = facts.links_of(&actor.party())?.iter().map(|link| LinkShape::of(link, ctx.now)).collect();
     let told = Told {
         outcome: Outcome { link: None, links: Some(links) },
@@ -177,17 +179,18 @@ pub(super) fn pending_for(facts: &dyn Facts, agent: &Party, now: crate::domain::
 pub(super) fn request(writing: &mut Writing<'_>, other: &Party, why: Option<&str>, ttl: Option<Span>) -> Result<Link> {
     let me = writing.actor.party();
     let existing = writing.tx.link(&me, other)?;
-    let asked = match other.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {
-        Some(agent) => {
-            contact::ask(existing.as_ref(), &me, agent.policy, !matches!(me, Party::Elsewhere(..)), writing.ctx.now)
-        }
+    let door = match other.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {
+        Some(agent) => Door {
+            standing: actor::state(writing.ctx, &agent),
+            policy: agent.policy,
+            same_project: !matches!(me, Party::Elsewhere(..)),
+        },
         // The other project has decided already; this is the copy.
-        None => {
-            contact::ask(existing.as_ref(), &me, crate::domain::agent::Policy::ContactsOnly, false, writing.ctx.now)
-        }
+        None => Door { standing: Standing::Active, policy: Policy::ContactsOnly, same_project: false },
     };
+    let asked = contact::ask(existing.as_ref(), &me, door, writing.ctx.now);
     match (asked, existing) {
-        (Asked::Refused, existing) => Err(refused(&me, other, existing.as_ref())),
+        (Asked::Refused(barrier), existing) => Err(refused(&me, other, barrier, existing.as_ref())),
         (Asked::Standing | Asked::StillWaits, Some(link)) => Ok(link),
         (Asked::AcceptsTheirs, Some(link)) => complete(writing, &link, &me, false),
         (Asked::AcceptedByPolicy, _) => {
@@ -208,17 +211,17 @@ pub(super) fn copy_request(writing: &mut Writing<'_>, other: &Party) -> Result<(
     Ok(())
 }
 
-fn refused(me: &Party, other: &Party, link: Option<&Link>) -> Refusal {
+fn refused(me: &Party, other: &Party, barrier: Barrier, link: Option<&Link>) -> Refusal {
     let own = link.is_some_and(|link| link.is_blocked_by(me));
-    let message = if own {
-        format!("you block {other}; lift it with --revoke first")
-    } else {
-        format!("{other} takes no contact from {me}")
+    let message = match barrier {
+        Barrier::Blocked if own => format!("you block {other}; lift it with --revoke first"),
+        Barrier::Blocked => format!("{other} takes no contact from {me}"),
+        closed => format!("{other} {}", closed.tell()),
     };
     let own_blocks = if own { vec![other.to_string()] } else { Vec::new() };
     Code::ContactBlocked.refuse(message).with("blocked", vec![other.to_string()]).with("own_blocks", own_blocks).with(
         "recipients",
-        serde_json::json!([{"name": other.to_string(), "code": Code::ContactBlocked.as_str(), "reason": "blocked"}]),
+        serde_json::json!([{"name": other.to_string(), "code": Code::ContactBlocked.as_str(), "reason": barrier.as_str()}]),
     )
 }
 
@@ -236,11 +239,21 @@ fn ask(writing: &mut Writing<'_>, me: &Party, other: &Party, why: Option<&str>, 
     current(writing, me, other)
 }
 
-/// Accepts a request. What either side holds for the other is delivered by this very event.
+/// Accepts a request. What either side holds for the other is delivered by this very event, unless it is for somebody
+/// whom no link opens: then it is given up, and its sender is told.
 fn complete(writing: &mut Writing<'_>, link: &Link, by: &Party, by_policy: bool) -> Result<Link> {
-    let mut delivers: Vec<Number> = writing.tx.held(&link.from, &link.to)?;
+    let (mut delivers, mut given_up) = (Vec::new(), Vec::new());
     // Its own request lapsed meanwhile: an accepted link is mutual, so nothing need wait any longer.
-    delivers.extend(writing.tx.held(&link.to, &link.from)?);
+    for (sender, recipient) in [(&link.from, &link.to), (&link.to, &link.from)] {
+        let held = writing.tx.held(sender, recipient)?;
+        if held.is_empty() {
+            continue;
+        }
+        match closed(writing, recipient)? {
+            None => delivers.extend(held),
+            Some(barrier) => given_up.extend(held.into_iter().map(|message| (message, sender, recipient, barrier))),
+        }
+    }
     let life = link.expires_at.since(link.requested_at);
     let what = Happened::LinkAccepted {
         link: link.id,
@@ -250,7 +263,22 @@ fn complete(writing: &mut Writing<'_>, link: &Link, by: &Party, by_policy: bool)
         delivers,
     };
     writing.append(what, Vec::new())?;
+    for (message, sender, recipient, barrier) in given_up {
+        post::give_up(writing, message, sender, recipient, GivenUp::Closed(barrier))?;
+    }
     current(writing, &link.from, &link.to)
+}
+
+/// What keeps mail from somebody whatever the link says, here or in another project.
+fn closed(writing: &Writing<'_>, recipient: &Party) -> Result<Option<Barrier>> {
+    let barrier = |ctx: &Ctx<'_>, agent: &Agent| routing::closed(actor::state(ctx, agent), agent.policy);
+    match recipient {
+        Party::Agent(name) => Ok(writing.tx.agent(name)?.and_then(|agent| barrier(writing.ctx, &agent))),
+        Party::Elsewhere(name, project) => crossing::as_guest(writing.ctx, project, &writing.ctx.key.text, |guest| {
+            Ok(guest.store.read()?.agent(name)?.and_then(|agent| barrier(guest, &agent)))
+        }),
+        Party::Human | Party::Relay => Ok(None),
+    }
 }
 
 fn accept(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
@@ -259,7 +287,7 @@ fn accept(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
     match link.state(writing.ctx.now) {
         LinkState::Accepted => Ok(link),
         LinkState::Requested if link.to == me => complete(writing, &link, &me, false),
-        LinkState::Blocked if !link.is_blocked_by(&me) => Err(refused(&me, other, Some(&link))),
+        LinkState::Blocked if !link.is_blocked_by(&me) => Err(refused(&me, other, Barrier::Blocked, Some(&link))),
         _ => Err(not_found(format!("{other} has not asked {me} for contact"), other)),
     }
 }
@@ -435,7 +463,9 @@ fn answered(ctx: &Ctx<'_>, told: Told<Outcome>, time: Span) -> Result<Told<Outco
             let shape = LinkShape { why: None, ..LinkShape::of(&link, ctx.clock.now()) };
             Ok(Told { outcome: Outcome { link: Some(shape), links: None }, ..told })
         }
-        Some(link) if link.state(ctx.clock.now()) == LinkState::Blocked => Err(refused(&from, &to, Some(&link))),
+        Some(link) if link.state(ctx.clock.now()) == LinkState::Blocked => {
+            Err(refused(&from, &to, Barrier::Blocked, Some(&link)))
+        }
         Some(_) => Err(not_found(format!("the request to {to} ended without an answer"), &to)),
         None => Err(Code::WaitTimeout
             .refuse(format!("{to} did not answer within {time}; the request #{} still waits", asked.id))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::actor;
 use super::writing::Writing;
 use crate::domain::agent::{Agent, Standing};
-use crate::domain::contact::{self, Asked, LinkState};
+use crate::domain::contact::{self, Asked, Door, LinkState};
 use crate::domain::delivery::Line;
 use crate::domain::limits::{ALL_SEEN_WITHIN, WROTE_WITHIN};
 use crate::domain::message::Message;
@@ -134,16 +134,17 @@ fn ask(writing: &Writing<'_>, agent: &Agent, line: Line, in_group: bool, place: 
     let link = writing.tx.link(&me, &them)?;
     let link_state = link.as_ref().map(|link| link.state(ctx.now));
     let same_project = !matches!(me, Party::Elsewhere(..));
+    let standing = actor::state(ctx, agent);
     let verdict = routing::decide(Question {
         from_human: matches!(me, Party::Human | Party::Relay),
         same_project,
-        recipient: actor::state(ctx, agent),
+        recipient: standing,
         policy: agent.policy,
         link: link_state,
         asked: link.as_ref().is_some_and(|link| link.from == me) && link_state == Some(LinkState::Requested),
         shared: shared(writing, &me, agent, place)?,
     });
-    let asked = contact::ask(link.as_ref(), &me, agent.policy, same_project, ctx.now);
+    let asked = contact::ask(link.as_ref(), &me, Door { standing, policy: agent.policy, same_project }, ctx.now);
     Ok(Found {
         inbox_full: writing.tx.unread(&them, ctx.limits.unread)? >= ctx.limits.unread,
         party: them,
