@@ -66,6 +66,55 @@ fn the_human_may_accept_and_so_deliver() {
 }
 
 #[test]
+fn the_human_answers_one_request_at_a_time() {
+    for (answer, state, inbox) in [("--accept", "accepted", 1), ("--block", "blocked", 0)] {
+        let (bus, id) = held();
+        bus.relay("", ["token", "human"]).success();
+        bus.relay("GreenHill", ["link", "--target", "RedForest"]).success();
+        let tip = bus.tip();
+        let several = bus.relay("human", ["link", "--target", "RedForest", answer]).fails("INPUT_INVALID").error();
+        assert_eq!(bus.tip(), tip);
+        let waiting = &several["details"]["waiting"];
+        assert_eq!(column(waiting, "from"), ["BlueLake", "GreenHill"]);
+        let listed = bus.relay("human", ["link", "--list"]).success().result();
+        assert_eq!(column(&listed["links"], "id"), column(waiting, "id"));
+        let seen = bus.relay("human", ["look", "contacts"]).success().result();
+        assert_eq!(seen["links"], listed["links"]);
+        for row in waiting.as_array().unwrap() {
+            assert!(text(&several["message"]).contains(&text(&row["run"])), "{several}");
+        }
+        // The command of the first row, exactly as it is printed.
+        bus.type_line("", &text(&waiting[0]["run"]), "").success();
+        let states = || column(&bus.relay("RedForest", ["link", "--list"]).success().result()["links"], "state");
+        assert_eq!(states(), [state, "requested"]);
+        assert_eq!(bus.inbox("RedForest").len(), inbox);
+        assert_eq!(state_for(&bus, id, "RedForest"), if inbox == 1 { "surfaced" } else { "lapsed" });
+        // What is left is one, and needs no number; what was answered no longer waits.
+        let answered = waiting[0]["id"].to_string();
+        bus.relay("human", ["link", "--target", "RedForest", "--id", &answered, answer]).fails("LINK_NOT_FOUND");
+        bus.relay("human", ["link", "--target", "RedForest", answer]).success();
+        assert_eq!(states(), [state, state]);
+    }
+}
+
+#[test]
+fn a_block_by_the_human_is_the_agents_own_to_lift() {
+    let (bus, _) = held();
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("human", ["link", "--target", "RedForest", "--block"]).success();
+    let row = bus.relay("RedForest", ["link", "--list"]).success().result()["links"][0].clone();
+    assert_eq!((text(&row["state"]), &row["blocked_by"]), ("blocked".into(), &serde_json::json!(["RedForest"])));
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--revoke"]).success();
+    for refused in [
+        ["link", "--target", "BlueLake", "--accept", "--id", "1"].as_slice(),
+        &["link", "--target", "BlueLake", "--id", "1"],
+    ] {
+        bus.relay("RedForest", refused).fails("INPUT_INVALID");
+    }
+    bus.relay("human", ["link", "--target", "RedForest", "--revoke"]).fails("INPUT_INVALID");
+}
+
+#[test]
 fn an_acceptance_opens_nobody_whom_no_link_opens() {
     for (who, closing, expected) in [
         ("RedForest", ["policy", "block_all"].as_slice(), "RedForest takes no mail."),

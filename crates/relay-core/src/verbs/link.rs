@@ -8,11 +8,12 @@ use super::writing::{self, Told, Who, Writing, write, write_as};
 use super::{Ctx, Done, Outcome as Any, actor, post};
 use crate::domain::agent::{Agent, Policy, Standing};
 use crate::domain::contact::{self, Asked, Decided, Door, GivenUp, Link, LinkState, Side};
-use crate::domain::event::Happened;
+use crate::domain::event::{Happened, Number};
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
 use crate::domain::nearest::nearest;
 use crate::domain::routing::{self, Barrier};
+use crate::domain::shell;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::{Facts, Result};
@@ -28,6 +29,9 @@ pub struct Input {
     pub block: bool,
     pub revoke: bool,
     pub list: bool,
+    /// The request that the human answers, where several wait for the same agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
 }
@@ -41,7 +45,7 @@ pub struct Outcome {
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    check(input)?;
+    check(ctx, input)?;
     if input.list {
         return list(ctx);
     }
@@ -69,10 +73,15 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     Ok(Done::new("link", told, Any::Link))
 }
 
-fn check(input: &Input) -> Result<()> {
+fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
     let actions = [input.accept, input.block, input.revoke, input.list].iter().filter(|chosen| **chosen).count();
     if actions > 1 {
         return Err(Code::InputInvalid.refuse("--accept, --block, --revoke and --list exclude each other"));
+    }
+    if input.id.is_some() && !(ctx.caller.human && (input.accept || input.block)) {
+        return Err(Code::InputInvalid.refuse(
+            "--id is how the human picks the request to --accept or --block; an agent names the asker with --target",
+        ));
     }
     if let Some(ttl) = input.ttl
         && !(TTL_MIN..=LINK_TTL_MAX).contains(&ttl)
@@ -87,13 +96,24 @@ fn check(input: &Input) -> Result<()> {
 fn list(ctx: &Ctx<'_>) -> Result<Done> {
     let facts = ctx.store.read()?;
     let actor = actor::acting(ctx, &*facts)?;
-    let links = facts.links_of(&actor.party())?.iter().map(|link| LinkShape::of(link, ctx.now)).collect();
+    let links = links(ctx, &*facts, &actor.party())?;
     let told = Told {
         outcome: Outcome { link: None, links: Some(links) },
         signals: writing::signals_for(ctx, &*facts, &actor)?,
         next: Vec::new(),
     };
     Ok(Done::new("link", told, Any::Link))
+}
+
+/// The links of an agent; for the human, who has none, every request that waits in the project.
+pub(super) fn links(ctx: &Ctx<'_>, facts: &dyn Facts, party: &Party) -> Result<Vec<LinkShape>> {
+    let mut links = facts.links_of(party)?;
+    if *party == Party::Human {
+        for agent in facts.agents()? {
+            links.extend(pending_for(facts, &Party::Agent(agent.name), ctx.now)?);
+        }
+    }
+    Ok(links.iter().map(|link| LinkShape::of(link, ctx.now)).collect())
 }
 
 /// A link inside this project.
@@ -111,7 +131,7 @@ fn outcome(writing: &mut Writing<'_>, link: &Link) -> Outcome {
     let shape = LinkShape::of(link, writing.ctx.now);
     if shape.state == LinkState::Requested && link.from == writing.actor.party() {
         let target = link.to.to_string();
-        writing.next.push(crate::domain::shell::line(&["relay", "link", "--target", &target, "--wait", "10m"]));
+        writing.next.push(shell::line(&["relay", "link", "--target", &target, "--wait", "10m"]));
     }
     // A reason is free text and a remembered answer holds none.
     Outcome { link: Some(LinkShape { why: None, ..shape }), links: None }
@@ -139,7 +159,8 @@ fn decide(writing: &mut Writing<'_>, other: &Party, input: &Input) -> Result<Lin
     if input.accept {
         accept(writing, other)
     } else if input.block {
-        block(writing, other)
+        let me = writing.actor.party();
+        block(writing, &me, other)
     } else if input.revoke {
         revoke(writing, other)
     } else {
@@ -147,24 +168,60 @@ fn decide(writing: &mut Writing<'_>, other: &Party, input: &Input) -> Result<Lin
     }
 }
 
-/// The human answers the requests that wait for an agent, and asks for nothing.
+/// The human answers a request that waits for an agent, and asks for nothing.
 fn decide_for(writing: &mut Writing<'_>, agent: &Party, input: &Input) -> Result<Link> {
-    if !input.accept {
-        return Err(
-            Code::InputInvalid.refuse("the human is outside policies: only --accept, for the agent named, makes sense")
-        );
+    if !(input.accept || input.block) {
+        return Err(Code::InputInvalid.refuse(
+            "the human is outside policies: only --accept and --block, of a request to the agent named, make sense",
+        ));
     }
-    let waiting: Vec<Link> = pending_for(&*writing.tx, agent, writing.ctx.now)?;
-    let mut last = None;
-    for link in waiting {
-        if let (Party::Elsewhere(asker, project), Party::Agent(asked)) = (&link.from, &link.to) {
-            note_tidings(writing, asked, asker, project, input)?;
+    let link = the_one(writing, agent, input)?;
+    if let (Party::Elsewhere(asker, project), Party::Agent(asked)) = (&link.from, &link.to) {
+        note_tidings(writing, asked, asker, project, input)?;
+    }
+    if input.accept { complete(writing, &link, &Party::Human, false) } else { block(writing, &link.to, &link.from) }
+}
+
+/// The request that the human means: the only one, or the one of this number.
+fn the_one(writing: &Writing<'_>, agent: &Party, input: &Input) -> Result<Link> {
+    let mut waiting = pending_for(&*writing.tx, agent, writing.ctx.now)?;
+    if let Some(id) = input.id {
+        let found = waiting.into_iter().find(|link| link.id == id);
+        return found.ok_or_else(|| not_found(format!("no request #{id} for contact waits for {agent}"), agent));
+    }
+    match waiting.len() {
+        0 => Err(not_found(format!("no request for contact waits for {agent}"), agent)),
+        1 => Ok(waiting.remove(0)),
+        count => {
+            let answer = if input.accept { "--accept" } else { "--block" };
+            let (target, project) = (agent.to_string(), writing.ctx.project.to_string());
+            let line = |link: &Link| {
+                let id = link.id.to_string();
+                shell::line(&[
+                    "relay",
+                    "link",
+                    "--target",
+                    &target,
+                    "--id",
+                    &id,
+                    answer,
+                    "--agent",
+                    "human",
+                    "--project",
+                    &project,
+                ])
+            };
+            let rows: Vec<String> =
+                waiting.iter().map(|link| format!("#{} from {}: {}", link.id, link.from, line(link))).collect();
+            let shapes: Vec<_> = waiting
+                .iter()
+                .map(|link| serde_json::json!({"id": link.id, "from": link.from.to_string(), "run": line(link)}))
+                .collect();
+            Err(Code::InputInvalid
+                .refuse(format!("{count} requests wait for {agent}; answer one of them: {}", rows.join("; ")))
+                .with("waiting", shapes))
         }
-        last = Some(complete(writing, &link, &Party::Human, false)?);
     }
-    last.ok_or_else(|| {
-        Code::LinkNotFound.refuse(format!("no request for contact waits for {agent}")).with("name", agent.to_string())
-    })
 }
 
 pub(super) fn pending_for(facts: &dyn Facts, agent: &Party, now: crate::domain::time::Timestamp) -> Result<Vec<Link>> {
@@ -292,18 +349,18 @@ fn accept(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
     }
 }
 
-fn block(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
-    let me = writing.actor.party();
-    let existing = writing.tx.link(&me, other)?;
+/// `me` blocks the other, by its own hand or by the human's.
+fn block(writing: &mut Writing<'_>, me: &Party, other: &Party) -> Result<Link> {
+    let existing = writing.tx.link(me, other)?;
     if let Some(link) = &existing
-        && link.is_blocked_by(&me)
+        && link.is_blocked_by(me)
     {
         return Ok(link.clone());
     }
     let link = existing.map(|link| link.id);
     writing.append(Happened::LinkBlocked { link, by: me.clone(), other: other.clone() }, Vec::new())?;
-    give_up_between(writing, &me, other, GivenUp::Blocked)?;
-    current(writing, &me, other)
+    give_up_between(writing, me, other, GivenUp::Blocked)?;
+    current(writing, me, other)
 }
 
 /// What `me` decided ends the waiting of all held mail between the two.
@@ -371,7 +428,8 @@ fn note_tidings(
 ) -> Result<()> {
     let ctx = writing.ctx;
     let target = Some(Address { name: other.to_string(), project: None });
-    let task = Task::TellLink(Input { target, ..input.clone() });
+    // A number means something in this project only.
+    let task = Task::TellLink(Input { target, id: None, ..input.clone() });
     // The key of the note is not that of the request, which the other project may know.
     let key = format!("{} {other}@{project}", tidings(ctx));
     let noted = crossing::note(ctx, &key, project, &Party::Agent(me.clone()), &task)?;

@@ -6,6 +6,7 @@ mod status;
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
+use super::link;
 use super::prepare::{self, ThreadView};
 use super::writing::{Told, signals_for};
 use super::{Ctx, Done, Outcome as Any};
@@ -229,8 +230,7 @@ impl Looking<'_> {
     }
 
     fn contacts(&self, me: &Party) -> Result<Outcome> {
-        let links = self.facts.links_of(me)?.iter().map(|link| LinkShape::of(link, self.ctx.now)).collect();
-        Ok(Outcome::Contacts { links })
+        Ok(Outcome::Contacts { links: link::links(self.ctx, self.facts, me)? })
     }
 
     fn outbox(&self, me: &Party) -> Result<Outcome> {
