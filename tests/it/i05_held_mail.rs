@@ -220,6 +220,24 @@ fn a_lapse_tells_the_sender_once() {
 }
 
 #[test]
+fn every_verb_that_counts_the_mail_counts_the_notice() {
+    for verb in [["start"].as_slice(), &["status"], &["prepare", "--thread", "bd-2"], &["poll"]] {
+        let (bus, _) = held();
+        bus.advance(days(7));
+        // Seven days on it is just not retired.
+        let answer = bus.relay("BlueLake", verb).success().result();
+        let unread = |answer: &serde_json::Value| answer["unread"].as_u64().or(answer["inbox"]["unread"].as_u64());
+        if verb[0] == "prepare" {
+            assert!(bus.kinds(0).contains(&"held_lapsed".to_owned()));
+        } else {
+            assert_eq!(unread(&answer), Some(1), "{verb:?}");
+        }
+        assert_eq!(unread(&bus.relay("BlueLake", ["start"]).success().result()), Some(1), "{verb:?}");
+        assert_eq!(bus.inbox("BlueLake").len(), 1, "{verb:?}");
+    }
+}
+
+#[test]
 fn hold_heals_no_block_and_no_unknown_name() {
     let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
     bus.relay("RedForest", ["link", "--target", "BlueLake", "--block"]).success();

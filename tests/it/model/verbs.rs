@@ -119,6 +119,7 @@ impl Model {
             self.resume(who, input)?;
         }
         self.touch(who);
+        self.settle_held(who);
         let claimed = self.claim(who, &input.path, None, true, reason, false)?;
         let (granted, conflicts) = (&claimed["granted"], &claimed["conflicts"]);
         Ok(json!({"agent": {"name": who}, "new": new, "granted": granted, "conflicts": conflicts}))
@@ -162,6 +163,7 @@ impl Model {
         self.write_as_newcomer(call, |model| {
             if model.agent(call.who).is_some() {
                 model.acting(call.who)?;
+                model.settle_held(call.who);
             } else {
                 model.arrive(call.who, &input.start, None)?;
             }

@@ -72,7 +72,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
 }
 
 /// Completes what earlier commands left: a lapse of held mail and crossings are told before the inbox is read.
-fn settle(ctx: &Ctx<'_>) -> Result<()> {
+pub(super) fn settle(ctx: &Ctx<'_>) -> Result<()> {
     let facts = ctx.store.read()?;
     if crossing::any_abandoned(ctx, &*facts)? {
         drop(facts);

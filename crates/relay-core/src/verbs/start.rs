@@ -7,7 +7,7 @@ use super::contested;
 use super::poll::Afterwards;
 use super::reserve::{self, Wanted};
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Caller, Ctx, Done, Outcome as Any, link};
+use super::{Caller, Ctx, Done, Outcome as Any, link, post};
 use crate::domain::agent::{Agent, Policy, Standing};
 use crate::domain::event::Happened;
 use crate::domain::limits::Limits;
@@ -154,6 +154,8 @@ pub(super) fn story(
     writing.actor = Actor::Agent(Box::new(agent));
     // From here on the agent is seen, also by the rules of this transaction.
     writing.ctx.store.presence().touch(&name, writing.ctx.now);
+    // Nobody acted yet when every other verb tells its actor of lapsed mail.
+    post::settle_held(writing)?;
     let claim = reserve::Input { reason, ..reserve::Input::default() };
     let reserved = if wanted.is_empty() { None } else { Some(reserve::story(writing, &claim, wanted, None)?) };
     Ok(Started { name, new, reserved })
