@@ -70,6 +70,10 @@ pub(super) fn call(writing: &Writing<'_>, wanted: &[(Address, Line)], place: &Pl
                 roll.found.push(ask(writing, &agent, *line, true, place)?);
             }
         }
+        let known = roll.found.iter().any(|found| found.party == Party::Human);
+        if !known && human_takes_part(writing, address, place)? {
+            roll.found.push(Found { in_group: true, ..human(*line) });
+        }
     }
     Ok(roll)
 }
@@ -90,6 +94,17 @@ fn human(line: Line) -> Found {
     }
 }
 
+/// Whether the group is a thread in which the human, who is no agent, stands beside the sender.
+fn human_takes_part(writing: &Writing<'_>, group: &Address, place: &Place<'_>) -> Result<bool> {
+    match place.thread {
+        Some(thread) if group.name == THREAD_GROUP && writing.actor.party() != Party::Human => {
+            writing.tx.is_member(thread, &Party::Human)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The agents of a group.
 fn members(
     writing: &Writing<'_>,
     group: &Address,
@@ -117,7 +132,7 @@ fn members(
     for party in writing.tx.members(thread)? {
         match party.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {
             Some(agent) => agents.push(agent),
-            None if party == writing.actor.party() => {}
+            None if party == writing.actor.party() || party == Party::Human => {}
             None => {
                 left_out.push(LeftOut { name: party.to_string(), reason: "not an agent of this project".to_owned() });
             }
