@@ -138,7 +138,8 @@ fn a_full_disk_fails_without_a_trace() {
         let refusal = relay("BlueLake", args).fails("STORE_FULL");
         assert_clear(&refusal, &[text(&bus.home())]);
         let last = refusal.error()["playbook"].as_array().unwrap().last().unwrap()["why"].clone();
-        assert_eq!(last, "make the same request again");
+        let key = refusal.error()["idempotency_key"].as_str().unwrap().to_owned();
+        assert_eq!(last, format!("make the same request again with --idempotency-key {key}"));
     }
     // What needs no room works.
     relay("RedForest", &["status"]).success();

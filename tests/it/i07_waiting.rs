@@ -2,6 +2,7 @@
 
 use crate::bus::{Bus, minutes};
 use crate::crossing::Two;
+use crate::halves::has_open;
 use crate::terminal::{column, text};
 
 const IF_FREE: [&str; 5] = ["reserve", "src/a.rs", "--if-free", "--wait", "60s"];
@@ -163,6 +164,26 @@ fn a_ring_through_two_projects_is_seen() {
     assert_eq!(error["details"]["ring"], serde_json::json!(["RedForest", blue, "RedForest"]));
     waiter.kill();
     two.there("RedForest", &["poll", "--wait", "1s", "--from", &blue]).success();
+}
+
+#[test]
+fn one_gate_is_given_up_before_another_project_is_looked_at() {
+    let two = Two::linked();
+    let green = two.bus.waiting("GreenHill", &["poll", "--wait", "60s", "--from", &two.abroad("RedForest")]);
+    // A store that was never opened is made under its gate by whoever looks at it.
+    let store = two.store("other");
+    let gate = two.hold("other");
+    for name in ["project", "relay.db", "relay.db-wal", "relay.db-shm"] {
+        std::fs::remove_file(store.join(name)).unwrap();
+    }
+    std::fs::File::create(store.join("relay.db")).unwrap();
+    let here = std::fs::File::open(two.store("repo").join("gate")).unwrap();
+    let blue = two.bus.spawn("BlueLake", &["poll", "--wait", "60s", "--from", "GreenHill"]);
+    let blue = blue.until(|pid| has_open(pid, &store.join("gate")));
+    assert!(here.try_lock().is_ok(), "both gates are held at once");
+    drop((here, gate));
+    two.there("RedForest", &["start"]).success();
+    drop((blue, green));
 }
 
 #[test]

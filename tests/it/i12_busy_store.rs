@@ -46,6 +46,20 @@ fn a_send_outlasts_a_busy_store_and_says_so() {
     drop(gate);
 }
 
+#[test]
+fn a_retry_that_went_well_is_no_failure_because_nobody_could_forget_it() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("BlueLake", ["retire"]).success();
+    let key = text(&bus.relay("BlueLake", ["poll"]).fails("AGENT_RETIRED").error()["idempotency_key"]);
+    bus.relay("BlueLake", ["start"]).success();
+    let retry = ["recover", "AGENT_RETIRED", "--retry", "--idempotency-key", &key];
+    let gate = held_gate(&bus);
+    assert_eq!(bus.relay("BlueLake", retry).success().result()["retried"]["verb"], "poll");
+    drop(gate);
+    bus.relay("BlueLake", retry).success();
+    bus.relay("BlueLake", retry).fails("INPUT_INVALID");
+}
+
 /// How often a process has the gate open.
 fn gate_waits(pid: u32) -> usize {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().filter_map(Result::ok);

@@ -45,7 +45,7 @@ fn kill(mut child: Child) {
 }
 
 /// Kills BlueLake's send after the other project has committed it and before its own has.
-fn cut_between(two: &Two) {
+pub fn cut_between(two: &Two) {
     let mut child = stuck(two, "repo", "BlueLake", &SEND, "store-after-commit=1*off->pause");
     holds_gate(two, "other", &mut child);
     // Reading waits for no gate: the mail is there as soon as it is committed.

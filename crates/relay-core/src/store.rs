@@ -195,6 +195,11 @@ pub trait Facts {
     fn link(&self, one: &Party, other: &Party) -> Result<Option<Link>>;
     fn links_of(&self, party: &Party) -> Result<Vec<Link>>;
 
+    /// The other projects that some agent here has had to do with, by their newest known paths.
+    fn neighbours(&self) -> Result<Vec<ProjectKey>>;
+    /// The moves of other projects that this one was told of: the event, from where and to where; oldest first.
+    fn moves(&self) -> Result<Vec<(Number, ProjectKey, ProjectKey)>>;
+
     fn events(&self, after: Number, limit: usize) -> Result<Vec<Event>>;
     /// The texts kept beside an event, by field; an erased one is absent.
     fn texts(&self, number: Number) -> Result<Vec<(String, String)>>;
@@ -252,9 +257,11 @@ pub trait Watch {
 
 /// The other projects on this bus.
 pub trait Bus {
-    /// Opens an existing project's store; `None` when relay knows no such project.
-    fn open(&self, project: &ProjectKey) -> Result<Option<Box<dyn Store>>>;
-    /// The known projects that a caller may mean by an absolute path, or by the last part of one.
+    /// Opens an existing project's store; `None` when relay knows no such project. A path that a moved project had
+    /// leads to it, unless another project is there now; the path that it has now comes with it.
+    fn open(&self, project: &ProjectKey) -> Result<Option<(ProjectKey, Box<dyn Store>)>>;
+    /// The known projects that a caller may mean by an absolute path, or by the last part of one; failing that, those
+    /// that had such a path.
     fn find(&self, text: &str) -> Result<Vec<ProjectKey>>;
 }
 

@@ -165,6 +165,13 @@ CREATE TABLE links (
 CREATE INDEX links_of_asker ON links (asker, asked);
 CREATE INDEX links_of_asked ON links (asked, asker);
 
+-- Other projects that were moved; everybody of theirs stands in these tables under the new path.
+CREATE TABLE moves (
+    number       INTEGER PRIMARY KEY REFERENCES events (number),
+    from_project TEXT NOT NULL,
+    to_project   TEXT NOT NULL
+) STRICT;
+
 CREATE VIRTUAL TABLE search USING fts5 (subject, body, content = '', contentless_delete = 1);
 
 -- Beside the history: answers remembered for ever, failed requests kept for a day, and what another project has yet to

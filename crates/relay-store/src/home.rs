@@ -82,6 +82,12 @@ impl Home {
         Ok(projects)
     }
 
+    /// The projects that had such a path before they were moved.
+    pub fn moved_from(&self, is_meant: impl Fn(&str) -> bool) -> Result<Vec<ProjectKey>> {
+        let had = |folder: &Path| former_paths(folder).iter().any(|path| is_meant(path));
+        Ok(self.projects()?.into_iter().filter(|(_, folder)| had(folder)).map(|(key, _)| key).collect())
+    }
+
     /// Follows a repository that was moved: the history goes on under the new path.
     pub fn move_project(&self, old: &ProjectKey, new: &ProjectKey) -> Result<()> {
         let (from, to) = (self.folder(old), self.folder(new));
@@ -98,9 +104,15 @@ impl Home {
         let store = Sqlite::open(&from, old, self.limits.gate_wait, self.now.get())?;
         store.note_move(old, new, self.now.get())?;
         drop(store);
+        write_file(&from, "formerly", &[former_paths(&from), vec![old.to_string()]].concat().join("\n"))?;
         write_name(&from, new)?;
         fs::rename(&from, &to).map_err(|fault| io_refusal(&to, &fault))
     }
+}
+
+/// The paths that a project had before.
+fn former_paths(folder: &Path) -> Vec<String> {
+    fs::read_to_string(folder.join("formerly")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 /// The folder says which project it belongs to, for those who list projects.
@@ -112,25 +124,37 @@ fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
 }
 
 fn write_name(folder: &Path, project: &ProjectKey) -> Result<()> {
-    let (path, fresh) = (folder.join("project"), folder.join(format!("project.{}", std::process::id())));
+    write_file(folder, "project", project.as_str())
+}
+
+fn write_file(folder: &Path, name: &str, text: &str) -> Result<()> {
+    let (path, fresh) = (folder.join(name), folder.join(format!("{name}.{}", std::process::id())));
     let written = private_file(&fresh)
-        .and_then(|mut file| file.write_all(project.as_str().as_bytes()))
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&fresh, &path));
     written.map_err(|fault| io_refusal(&path, &fault))
 }
 
 impl Bus for Home {
-    fn open(&self, project: &ProjectKey) -> Result<Option<Box<dyn Store>>> {
-        Ok(self.open_existing(project)?.map(|store| Box::new(store) as Box<dyn Store>))
+    fn open(&self, project: &ProjectKey) -> Result<Option<(ProjectKey, Box<dyn Store>)>> {
+        let boxed = |key: &ProjectKey, store: Sqlite| (key.clone(), Box::new(store) as Box<dyn Store>);
+        if let Some(store) = self.open_existing(project)? {
+            return Ok(Some(boxed(project, store)));
+        }
+        match self.moved_from(|path| path == project.as_str())?.as_slice() {
+            [now] => Ok(self.open_existing(now)?.map(|store| boxed(now, store))),
+            _ => Ok(None),
+        }
     }
 
     fn find(&self, text: &str) -> Result<Vec<ProjectKey>> {
-        let known = self.projects()?.into_iter().map(|(key, _)| key);
-        if text.starts_with('/') {
-            let wanted = crate::repository::resolve(Path::new(text)).ok();
-            let wanted = wanted.as_ref().map_or(text, ProjectKey::as_str);
-            return Ok(known.filter(|key| key.as_str() == wanted).collect());
-        }
-        Ok(known.filter(|key| key.basename() == text).collect())
+        let resolved = crate::repository::resolve(Path::new(text)).ok();
+        let wanted = resolved.as_ref().map_or(text, ProjectKey::as_str);
+        let is_meant = |path: &str| {
+            if text.starts_with('/') { path == wanted } else { ProjectKey::resolved(path).basename() == text }
+        };
+        let known: Vec<ProjectKey> =
+            self.projects()?.into_iter().map(|(key, _)| key).filter(|key| is_meant(key.as_str())).collect();
+        if known.is_empty() { self.moved_from(is_meant) } else { Ok(known) }
     }
 }

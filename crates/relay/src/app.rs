@@ -115,12 +115,21 @@ impl App {
             other => matches!(other, Some(Request::Prepare(_))),
         };
         let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
-        let store = store.ok_or_else(|| self.nobody_here(&project))?;
+        let store = store.ok_or_else(|| self.nobody_here(&home, &project))?;
         Ok(Opened { home, limits, project, store, repository })
     }
 
-    fn nobody_here(&self, project: &ProjectKey) -> Refusal {
-        let refusal = Code::AgentNotRegistered.refuse(format!("nobody has started in {project} yet"));
+    /// A project that was just moved here.
+    pub fn open_moved(&self, project: &ProjectKey) -> Result<Opened> {
+        let (home, limits) = self.home()?;
+        let store = home.open_existing(project)?.ok_or_else(|| self.nobody_here(&home, project))?;
+        Ok(Opened { home, limits, project: project.clone(), store, repository: repository::Files::new(project) })
+    }
+
+    fn nobody_here(&self, home: &Home, project: &ProjectKey) -> Refusal {
+        let moved = home.moved_from(|path| path == project.as_str()).unwrap_or_default();
+        let moved: String = moved.iter().map(|now| format!("; the project that was here is now {now}")).collect();
+        let refusal = Code::AgentNotRegistered.refuse(format!("nobody has started in {project} yet{moved}"));
         match self.globals.agent.clone().or_else(environment::agent) {
             Some(name) => refusal.with("name", name),
             None => refusal,
@@ -243,6 +252,7 @@ impl App {
             // A step with a name that is none would fail like the request did.
             agent: self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)),
             kept: None,
+            key: None,
             verb: Some(verb.to_owned()),
         };
         let failure = recover::failure_outside(verb, refusal, &setting);

@@ -165,7 +165,7 @@ fn run<D: Driver + 'static>(wanted: usize, longest: usize) {
     }
 }
 
-/// Every event that a project of one machine can have, but for its own opening and moving.
+/// Every event that a project of one machine can have, but for the opening and moving of projects.
 const KINDS: [&str; 22] = [
     "agent_registered",
     "agent_resumed",

@@ -87,6 +87,11 @@ pub enum Happened {
         from: ProjectKey,
         to: ProjectKey,
     },
+    /// Another project that this one knows: from now on its agents are known by the new path.
+    OtherProjectMoved {
+        from: ProjectKey,
+        to: ProjectKey,
+    },
     AgentRegistered {
         agent: AgentName,
         credential: String,
@@ -224,10 +229,39 @@ impl Happened {
         matches!(self, Happened::MailSurfaced { .. } | Happened::MailRead { .. })
     }
 
+    /// Names everybody of a project that has moved since by its new path, as the projections do.
+    pub fn follow(&mut self, from: &ProjectKey, to: &ProjectKey) {
+        if let Happened::MessageSent { twin: Some(twin), .. } = self
+            && twin.project == *from
+        {
+            twin.project = to.clone();
+        }
+        self.parties().into_iter().for_each(|party| party.follow(from, to));
+    }
+
+    fn parties(&mut self) -> Vec<&mut Party> {
+        match self {
+            Happened::MessageSent { from, recipients, .. } => {
+                std::iter::once(from).chain(recipients.iter_mut().map(|recipient| &mut recipient.party)).collect()
+            }
+            Happened::HeldLapsed { recipient, .. } => vec![recipient],
+            Happened::MailSurfaced { agent, .. }
+            | Happened::MailRead { agent, .. }
+            | Happened::MailAcked { agent, .. } => {
+                vec![agent]
+            }
+            Happened::LinkRequested { from, to, .. } => vec![from, to],
+            Happened::LinkBlocked { by, other, .. } => vec![by, other],
+            Happened::LinkAccepted { by, .. } | Happened::LinkRevoked { by, .. } => vec![by],
+            _ => Vec::new(),
+        }
+    }
+
     pub fn kind(&self) -> &'static str {
         match self {
             Happened::ProjectOpened { .. } => "project_opened",
             Happened::ProjectMoved { .. } => "project_moved",
+            Happened::OtherProjectMoved { .. } => "other_project_moved",
             Happened::AgentRegistered { .. } => "agent_registered",
             Happened::AgentResumed { .. } => "agent_resumed",
             Happened::AgentSuspended { .. } => "agent_suspended",

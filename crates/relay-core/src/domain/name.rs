@@ -220,6 +220,15 @@ impl Party {
         }
     }
 
+    /// Takes the new path of a project that was moved.
+    pub fn follow(&mut self, from: &ProjectKey, to: &ProjectKey) {
+        if let Party::Elsewhere(_, project) = self
+            && project == from
+        {
+            *project = to.clone();
+        }
+    }
+
     pub fn is(&self, name: &AgentName) -> bool {
         self.agent().is_some_and(|own| own.same_as(name))
     }

@@ -137,7 +137,8 @@ impl<'de> Deserialize<'de> for Code {
     }
 }
 
-/// An expected error: nothing happened, apart from `STORE_IO`, whose outcome is unknown.
+/// An expected error: nothing happened, apart from `STORE_IO`, whose outcome is unknown. Where a wait fails, what it
+/// waited for was asked, and stands.
 ///
 /// Boxed, so that the happy path of every function does not carry its size.
 #[derive(Debug, Clone, PartialEq)]

@@ -27,6 +27,8 @@ pub struct Setting {
     pub agent: Option<String>,
     /// The key of the kept request; none when nothing could be kept.
     pub kept: Option<String>,
+    /// The key that the request had; none when it came to none.
+    pub key: Option<String>,
     /// The command that failed; none when there is no such command.
     pub verb: Option<String>,
 }
@@ -139,7 +141,11 @@ fn step(
 /// The same request once more, by its key; or a sentence, where relay could not keep the request.
 fn retry(code: Code, setting: &Setting) -> Step {
     let Some(key) = &setting.kept else {
-        return person("make the same request again".to_owned());
+        let again = "make the same request again";
+        // Under another key it could happen a second time.
+        return person(
+            setting.key.as_ref().map_or(again.to_owned(), |key| format!("{again} with --idempotency-key {key}")),
+        );
     };
     let mut args = Map::new();
     args.insert("code".to_owned(), Value::from(code.as_str()));
@@ -225,6 +231,7 @@ mod tests {
             project: Some("/abs/repo".into()),
             agent: Some("BlueLake".into()),
             kept: Some("k1".into()),
+            key: Some("k1".into()),
             verb: None,
         }
     }
@@ -280,5 +287,9 @@ mod tests {
         let steps = printed("symptom = \"s\"\nretry = true", &Code::StoreFull.refuse("x"), &setting);
         assert_eq!(steps.len(), 1);
         assert!(steps[0].run.is_empty() && !steps[0].unattended);
+        assert_eq!(steps[0].why, "make the same request again with --idempotency-key k1");
+        let setting = Setting { key: None, ..setting };
+        let steps = printed("symptom = \"s\"\nretry = true", &Code::StoreFull.refuse("x"), &setting);
+        assert_eq!(steps[0].why, "make the same request again");
     }
 }

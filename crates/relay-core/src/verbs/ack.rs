@@ -98,7 +98,7 @@ fn note(writing: &mut Writing<'_>, project: &ProjectKey, id: Number, elsewhere: 
     let ctx = writing.ctx;
     let key = format!("{} tells {id}", ctx.key.text);
     let noted = crossing::note(ctx, &key, project, &writing.actor.party(), &Task::TellAck { ids: vec![id] })?;
-    writing.tx.note_crossing(&noted)?;
+    writing.note_crossing(&noted)?;
     elsewhere.push((key, project.clone(), vec![id]));
     Ok(())
 }

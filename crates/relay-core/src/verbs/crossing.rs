@@ -1,15 +1,17 @@
 //! What concerns two projects. Each project decides and commits alone; what the other one has yet to learn is noted in
 //! the same transaction, and completed by a later command if this process dies on the way.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::post::Posted;
+use super::recipients::LeftOut;
 use super::writing::Who;
-use super::{Ctx, Key, ack, link, send};
+use super::{Ctx, Key, ack, link, moved, send};
 use crate::domain::event::Number;
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
 use crate::domain::nearest::nearest;
-use crate::error::{Code, Kind};
+use crate::error::{Code, Kind, Refusal};
 use crate::store::{Crossing, Errand, Facts, Result, Store};
 
 /// What is to be done in the other project, as a guest there.
@@ -24,6 +26,10 @@ pub(super) enum Task {
     TellLink(link::Input),
     TellAck {
         ids: Vec<Number>,
+    },
+    /// This project was moved; the other one knows its agents by the old path.
+    TellMove {
+        from: ProjectKey,
     },
 }
 
@@ -58,7 +64,7 @@ pub(super) fn as_guest<T>(
     key: &str,
     visit: impl FnOnce(&Ctx<'_>) -> Result<T>,
 ) -> Result<T> {
-    let store = open(ctx, project)?;
+    let (now, store) = open(ctx, project)?;
     let guest = Ctx {
         store: &*store,
         bus: ctx.bus,
@@ -66,7 +72,7 @@ pub(super) fn as_guest<T>(
         clock: ctx.clock,
         random: ctx.random,
         limits: ctx.limits,
-        project: project.clone(),
+        project: now,
         caller: ctx.caller.clone(),
         key: Key { text: key.to_owned(), chosen: true },
         now: ctx.now,
@@ -75,7 +81,7 @@ pub(super) fn as_guest<T>(
     visit(&guest)
 }
 
-fn open(ctx: &Ctx<'_>, project: &ProjectKey) -> Result<Box<dyn Store>> {
+fn open(ctx: &Ctx<'_>, project: &ProjectKey) -> Result<(ProjectKey, Box<dyn Store>)> {
     ctx.bus
         .open(project)?
         .ok_or_else(|| Code::RecipientNotFound.refuse(format!("the project {project} is no longer on this bus")))
@@ -102,16 +108,24 @@ fn is_abandoned(ctx: &Ctx<'_>, crossing: &Crossing) -> bool {
 
 /// Completes what dead processes left. What cannot be completed now stays for the next command.
 pub(super) fn settle(ctx: &Ctx<'_>) {
-    for crossing in &take_over(ctx).unwrap_or_default() {
-        let Some(name) = crossing.actor.agent() else {
+    let read = |crossing: Crossing| serde_json::from_str(&crossing.errand).ok().map(|task| (crossing, task));
+    let noted: Vec<(Crossing, Task)> = take_over(ctx).unwrap_or_default().into_iter().filter_map(read).collect();
+    let (moves, others): (Vec<_>, Vec<_>) =
+        noted.into_iter().partition(|(_, task)| matches!(task, Task::TellMove { .. }));
+    // Who knows this project by an old path would not find what its agents did there.
+    let mut strangers = Vec::new();
+    for (crossing, task) in moves.iter().chain(&others) {
+        // A project that is not there just now may come back.
+        let is_there = matches!(ctx.bus.open(&crossing.project), Ok(Some(_)));
+        if !is_there || strangers.contains(&&crossing.project) {
             continue;
-        };
-        let carried = serde_json::from_str(&crossing.errand)
-            .map_err(super::writing::internal)
-            .and_then(|task| carry(ctx, crossing, name, &task));
-        if matches!(&carried, Err(refusal) if refusal.code.kind() != Kind::Busy && refusal.code.kind() != Kind::Damaged)
-        {
-            let _ = drop_noted(ctx, name, &crossing.key);
+        }
+        match carry(ctx, crossing, task) {
+            Err(_) if matches!(task, Task::TellMove { .. }) => strangers.push(&crossing.project),
+            Err(refusal) if !matches!(refusal.code.kind(), Kind::Busy | Kind::Damaged) => {
+                let _ = drop_noted(ctx, &crossing.actor, &crossing.key);
+            }
+            _ => {}
         }
     }
 }
@@ -131,30 +145,40 @@ fn take_over(ctx: &Ctx<'_>) -> Result<Vec<Crossing>> {
 }
 
 /// Runs one task to its end and forgets it.
-fn carry(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName, task: &Task) -> Result<()> {
+fn carry(ctx: &Ctx<'_>, crossing: &Crossing, task: &Task) -> Result<()> {
     let ctx = &ctx.step(&crossing.key);
-    let who = Who::Absent(name.clone());
-    match task {
-        Task::Send(outgoing) => match first_answer(ctx, crossing, name)? {
-            Some(answer) => send::keep_copy(ctx, who, (name, &crossing.project), outgoing, &answer, None).map(|_| ()),
-            None => drop_noted(ctx, name, &crossing.key),
+    let (project, key) = (&crossing.project, crossing.key.as_str());
+    match (task, crossing.actor.agent()) {
+        (Task::TellMove { from }, _) => moved::tell_one(ctx, crossing, from),
+        (_, None) => Err(Code::Internal.refuse("a note that is nobody's")),
+        (Task::Send(outgoing), Some(name)) => match first_answer::<(Posted, Vec<LeftOut>)>(ctx, crossing, name)? {
+            Some((posted, _)) => {
+                let who = Who::Absent(name.clone());
+                send::keep_copy(ctx, who, (name, project), outgoing, &posted, None).map(|_| ())
+            }
+            None => drop_noted(ctx, &crossing.actor, key),
         },
-        Task::Ask(input) => link::keep_copy(ctx, who, name, &crossing.project, input).map(|_| ()),
-        Task::TellLink(input) => tell_link(ctx, name, &crossing.project, &crossing.key, input),
-        Task::TellAck { ids } => tell_ack(ctx, name, &crossing.project, &crossing.key, ids),
+        (Task::Ask(input), Some(name)) => match first_answer::<String>(ctx, crossing, name)? {
+            Some(theirs) => {
+                link::keep_copy(ctx, Who::Absent(name.clone()), (name, project), input, &theirs).map(|_| ())
+            }
+            None => drop_noted(ctx, &crossing.actor, key),
+        },
+        (Task::TellLink(input), Some(name)) => tell_link(ctx, name, project, key, input),
+        (Task::TellAck { ids }, Some(name)) => tell_ack(ctx, name, project, key, ids),
     }
 }
 
 /// What the other project answered under this key before the process died, if it came that far.
-fn first_answer(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName) -> Result<Option<Posted>> {
-    let store = open(ctx, &crossing.project)?;
+fn first_answer<T: DeserializeOwned>(ctx: &Ctx<'_>, crossing: &Crossing, name: &AgentName) -> Result<Option<T>> {
+    let (_, store) = open(ctx, &crossing.project)?;
     let scope = guest_party(ctx, name).to_string();
     let Some(first) = store.read()?.remembered(&scope, &crossing.key)? else {
         return Ok(None);
     };
-    let ((posted, _), _, _): ((Posted, Vec<super::recipients::LeftOut>), serde_json::Value, serde_json::Value) =
+    let (answer, _, _): (T, serde_json::Value, serde_json::Value) =
         serde_json::from_str(&first.answer).map_err(super::writing::internal)?;
-    Ok(Some(posted))
+    Ok(Some(answer))
 }
 
 /// Tells the other project of a decision about a link.
@@ -166,19 +190,37 @@ pub(super) fn tell_link(
     input: &link::Input,
 ) -> Result<()> {
     as_guest(ctx, project, key, |guest| link::decide_as_guest(guest, &guest_party(ctx, name), input))?;
-    drop_noted(ctx, name, key)
+    drop_noted(ctx, &Party::Agent(name.clone()), key)
 }
 
 /// Tells the sender's project that its message was acknowledged.
 pub(super) fn tell_ack(ctx: &Ctx<'_>, name: &AgentName, project: &ProjectKey, key: &str, ids: &[Number]) -> Result<()> {
     as_guest(ctx, project, key, |guest| ack::note_remote(guest, &guest_party(ctx, name), &ctx.project, ids))?;
-    drop_noted(ctx, name, key)
+    drop_noted(ctx, &Party::Agent(name.clone()), key)
 }
 
-pub(super) fn drop_noted(ctx: &Ctx<'_>, name: &AgentName, key: &str) -> Result<()> {
+pub(super) fn drop_noted(ctx: &Ctx<'_>, actor: &Party, key: &str) -> Result<()> {
     let mut tx = ctx.store.begin(Errand { verb: "settle", agent: "", wait: ctx.limits.gate_wait, durable: false })?;
-    tx.drop_crossing(&Party::Agent(name.clone()), key)?;
+    tx.drop_crossing(actor, key)?;
     tx.commit()
+}
+
+/// The other project refused what was noted here: nothing happened, unless it cannot say so. A note that cannot be
+/// dropped now is dropped by the next command, which finds no answer there.
+pub(super) fn refused_there(ctx: &Ctx<'_>, name: &AgentName, refusal: Refusal) -> Refusal {
+    if refusal.code != Code::StoreIo {
+        let _ = drop_noted(ctx, &Party::Agent(name.clone()), &ctx.key.text);
+    }
+    refusal
+}
+
+/// The other project has committed and this one could not. Any other class would say that nothing happened; the note
+/// stays, and the next command completes what is missing here.
+pub(super) fn half_done(ctx: &Ctx<'_>, project: &ProjectKey, cause: &Refusal) -> Refusal {
+    let again = format!("the same request with --idempotency-key {} completes it", ctx.key.text);
+    Code::StoreIo
+        .refuse(format!("{project} has recorded it, but this project could not keep its copy ({cause}); {again}"))
+        .with("other", project.as_str())
 }
 
 /// The agent that an address of another project means there.

@@ -406,7 +406,7 @@ fn across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told<Out
         crossing::find_agent(&*guest.store.read()?, &target, project)
     })?;
     if is_request {
-        return ask_across(ctx, input, project);
+        return ask_across(ctx, input, &name, project);
     }
     let told = write(ctx, "link", input, |writing| {
         let me = writing.actor.must_be_agent("link across projects")?.name.clone();
@@ -433,7 +433,7 @@ fn note_tidings(
     // The key of the note is not that of the request, which the other project may know.
     let key = format!("{} {other}@{project}", tidings(ctx));
     let noted = crossing::note(ctx, &key, project, &Party::Agent(me.clone()), &task)?;
-    writing.tx.note_crossing(&noted)
+    writing.note_crossing(&noted)
 }
 
 fn tidings(ctx: &Ctx<'_>) -> String {
@@ -452,38 +452,41 @@ fn tell(ctx: &Ctx<'_>) {
     }
 }
 
-fn ask_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Told<Outcome>> {
+/// The other project decides and commits first; then this one keeps its copy.
+fn ask_across(ctx: &Ctx<'_>, input: &Input, there: &AgentName, project: &ProjectKey) -> Result<Told<Outcome>> {
     let mut writing = writing::open(ctx, "link", Who::Registered)?;
-    let name = writing.actor.must_be_agent("link across projects")?.name.clone();
-    if writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)?.is_none() {
-        let noted =
-            crossing::note(ctx, &ctx.key.text, project, &Party::Agent(name.clone()), &Task::Ask(input.clone()))?;
-        writing.tx.note_crossing(&noted)?;
-        writing.tx.commit()?;
-    } else {
+    let agent = writing.actor.must_be_agent("link across projects")?.clone();
+    if writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)?.is_some() {
         drop(writing);
+        return writing::again(ctx, "link", input);
     }
-    let copied = keep_copy(ctx, Who::Registered, &name, project, input);
-    if matches!(&copied, Err(refusal) if refusal.code != Code::StoreIo) {
-        crossing::drop_noted(ctx, &name, &ctx.key.text)?;
+    let (me, other) = (Party::Agent(agent.name.clone()), Party::Elsewhere(there.clone(), project.clone()));
+    // What this project would not copy is not asked for there.
+    let existing = writing.tx.link(&me, &other)?;
+    if existing.as_ref().is_some_and(|link| link.state(ctx.now) == LinkState::Blocked) {
+        return Err(refused(&me, &other, Barrier::Blocked, existing.as_ref()));
     }
-    copied
+    writing.tx.note_crossing(&crossing::note(ctx, &ctx.key.text, project, &me, &Task::Ask(input.clone()))?)?;
+    writing.tx.commit()?;
+    let party = crossing::guest_party(ctx, &agent.name);
+    let asked = crossing::as_guest(ctx, project, &ctx.key.text, |guest| decide_as_guest(guest, &party, input));
+    let theirs = asked.map_err(|refusal| crossing::refused_there(ctx, &agent.name, refusal))?;
+    keep_copy(ctx, Who::LetThrough(Box::new(agent.clone())), (&agent.name, project), input, &theirs)
+        .map_err(|refusal| crossing::half_done(ctx, project, &refusal))
 }
 
-/// Asks in the other project, then keeps this project's copy. Both halves know the key, so it may run twice.
+/// This project's copy of a request that the other one has recorded, for the agent that it named.
 pub(super) fn keep_copy(
     ctx: &Ctx<'_>,
     who: Who,
-    name: &AgentName,
-    project: &ProjectKey,
+    (name, project): (&AgentName, &ProjectKey),
     input: &Input,
+    theirs: &str,
 ) -> Result<Told<Outcome>> {
-    let party = crossing::guest_party(ctx, name);
-    let theirs = crossing::as_guest(ctx, project, &ctx.key.text, |guest| decide_as_guest(guest, &party, input))?;
     write_as(&ctx.step_with_own_key(), "link", who, input, |writing| {
-        let there = AgentName::parse(&theirs)?;
+        let there = AgentName::parse(theirs)?;
         let link = request(writing, &Party::Elsewhere(there, project.clone()), input.why.as_deref(), input.ttl)?;
-        writing.tx.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
+        writing.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
         Ok(outcome(writing, &link))
     })
 }

@@ -13,6 +13,7 @@ pub mod ack;
 pub mod leave;
 pub mod link;
 pub mod look;
+pub mod moved;
 pub mod policy;
 pub mod poll;
 pub mod prepare;

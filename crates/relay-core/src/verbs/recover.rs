@@ -7,6 +7,7 @@ use super::actor;
 use super::writing::{Told, random_key};
 use super::{Ctx, Done, Key, Outcome as Any, Request};
 use crate::domain::limits::FAILURES_KEPT_FOR;
+use crate::domain::time::Span;
 use crate::error::{Code, Refusal, Refused};
 use crate::playbook::{self, Setting, Step};
 use crate::store::{Errand, Facts, KeptFailure, Result};
@@ -43,6 +44,9 @@ pub struct Retried {
 
 /// The classes that `send` heals by itself.
 const HEALED: [Code; 2] = [Code::ContactRequired, Code::StoreBusy];
+
+/// How long an answer waits for the gate to forget what it has settled.
+const FORGETTING_PATIENCE: Span = Span::millis(50);
 
 /// Tries, runs the steps of the playbook if all of them may run unattended, and tries once more.
 pub(super) fn healing<T>(
@@ -88,7 +92,7 @@ fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
         let facts = ctx.store.read().ok()?;
         actor::meant(ctx, &*facts).ok().flatten().map(|name| name.to_string())
     });
-    Setting { project: Some(ctx.project.to_string()), agent, kept, verb: None }
+    Setting { project: Some(ctx.project.to_string()), agent, kept, key: Some(ctx.key.text.clone()), verb: None }
 }
 
 /// The answer to a failed request: the class, the values and the steps. The request is kept where it can be.
@@ -211,16 +215,21 @@ fn retry(ctx: &Ctx<'_>, input: &Input, key: &str, failure: &KeptFailure) -> Resu
     let request: Request = serde_json::from_str(&failure.request).map_err(super::writing::internal)?;
     let again = Ctx { key: Key { text: key.to_owned(), chosen: true }, ..ctx.step(key) };
     let inner = super::run(&again, &request)?;
-    let scope = scope(ctx, &*ctx.store.read()?)?;
-    let mut tx =
-        ctx.store.begin(Errand { verb: "recover", agent: &scope, wait: ctx.limits.gate_wait, durable: false })?;
-    tx.forget_failure(&scope, key)?;
-    tx.commit()?;
+    let _ = forget(ctx, key);
     let result = serde_json::to_value(&inner.outcome).map_err(super::writing::internal)?;
     let retried = Retried { verb: inner.verb.to_owned(), result };
     let mut done = done(input.code, Vec::new(), Some(retried), inner.signals, inner.next);
     done.afterwards = inner.afterwards;
     Ok(done)
+}
+
+/// Best effort: the request has succeeded, and made once more under its key it would only be answered as before.
+fn forget(ctx: &Ctx<'_>, key: &str) -> Result<()> {
+    let scope = scope(ctx, &*ctx.store.read()?)?;
+    let errand = Errand { verb: "recover", agent: &scope, wait: FORGETTING_PATIENCE, durable: false };
+    let mut tx = ctx.store.begin(errand)?;
+    tx.forget_failure(&scope, key)?;
+    tx.commit()
 }
 
 fn done(code: Code, steps: Vec<Step>, retried: Option<Retried>, signals: Vec<Signal>, next: Vec<String>) -> Done {

@@ -9,11 +9,12 @@ use super::post::{self, Draft, Posted};
 use super::recipients::{self, LeftOut};
 use super::writing::{self, Told, Who, Writing, write, write_as};
 use super::{Ctx, Done, Outcome as Any, Request, recover};
+use crate::domain::agent::Agent;
 use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Recipient, Twin};
 use crate::domain::limits::{ACK_WITHIN_DEFAULT, Limits};
 use crate::domain::message::Importance;
-use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
+use crate::domain::name::{Address, AgentName, HUMAN, Party, ProjectKey, ThreadId};
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::{Crossing, Result};
@@ -242,29 +243,42 @@ fn send_across(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey, recovered: Op
             Code::InputInvalid.refuse("@thread and @all stay inside the project; name the agents of the other one")
         );
     }
-    let Some((name, outgoing)) = note_leaving(ctx, input, project)? else {
-        return write(ctx, "send", input, |_| Err(Code::Internal.refuse("the remembered answer is gone")));
+    no_human(input, project)?;
+    let Some((agent, outgoing)) = note_leaving(ctx, input, project)? else {
+        return writing::again(ctx, "send", input);
     };
-    let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| post_as_guest(ctx, guest, &name, &outgoing));
-    match posted {
-        Ok(posted) => keep_copy(ctx, Who::Registered, (&name, project), &outgoing, &posted, recovered),
-        Err(refusal) => {
-            if refusal.code != Code::StoreIo {
-                crossing::drop_noted(ctx, &name, &ctx.key.text)?;
-            }
-            Err(refusal)
-        }
-    }
+    let name = agent.name.clone();
+    let posted = crossing::as_guest(ctx, project, &ctx.key.text, |guest| {
+        post_as_guest((ctx, &name), (guest, project), &outgoing)
+    });
+    let posted = posted.map_err(|refusal| crossing::refused_there(ctx, &name, refusal))?;
+    keep_copy(ctx, Who::LetThrough(agent), (&name, project), &outgoing, &posted, recovered)
+        .map_err(|refusal| crossing::half_done(ctx, project, &refusal))
+}
+
+/// The human is one for all projects and is written to in one's own.
+fn no_human(input: &Input, project: &ProjectKey) -> Result<()> {
+    let Some((address, _)) = named(input).find(|(address, _)| address.name.eq_ignore_ascii_case(HUMAN)) else {
+        return Ok(());
+    };
+    let row =
+        serde_json::json!({"name": address.to_string(), "code": Code::RecipientNotFound.as_str(), "nearest": [HUMAN]});
+    Err(Code::RecipientNotFound
+        .refuse(format!(
+            "the human is no agent of {project}, so {address} cannot be reached; write to {HUMAN}, without a project"
+        ))
+        .with("recipients", serde_json::json!([row]))
+        .with("nearest", serde_json::json!([HUMAN])))
 }
 
 /// Checks what this project knows of the message and notes that it is on its way; none when it was answered before.
-fn note_leaving(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Option<(AgentName, Outgoing)>> {
+fn note_leaving(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Option<(Box<Agent>, Outgoing)>> {
     let mut writing = writing::open(ctx, "send", Who::Registered)?;
-    let name = writing.actor.must_be_agent("send into other projects")?.name.clone();
+    let agent = Box::new(writing.actor.must_be_agent("send into other projects")?.clone());
     if writing.tx.remembered(&writing.actor.scope(), &ctx.key.text)?.is_some() {
         return Ok(None);
     }
-    let is_this = |crossing: &Crossing| crossing.actor.is(&name) && crossing.key == ctx.key.text;
+    let is_this = |crossing: &Crossing| crossing.actor.is(&agent.name) && crossing.key == ctx.key.text;
     let noted = writing.tx.crossings()?.into_iter().find(is_this);
     let outgoing = match noted.and_then(|crossing| serde_json::from_str(&crossing.errand).ok()) {
         // The same request, interrupted: it goes on under the thread that it had.
@@ -272,9 +286,15 @@ fn note_leaving(ctx: &Ctx<'_>, input: &Input, project: &ProjectKey) -> Result<Op
         _ => outgoing(&writing, input)?,
     };
     let task = Task::Send(Box::new(outgoing.clone()));
-    writing.tx.note_crossing(&crossing::note(ctx, &ctx.key.text, project, &Party::Agent(name.clone()), &task)?)?;
+    writing.tx.note_crossing(&crossing::note(
+        ctx,
+        &ctx.key.text,
+        project,
+        &Party::Agent(agent.name.clone()),
+        &task,
+    )?)?;
     writing.tx.commit()?;
-    Ok(Some((name, outgoing)))
+    Ok(Some((agent, outgoing)))
 }
 
 fn outgoing(writing: &Writing<'_>, input: &Input) -> Result<Outgoing> {
@@ -304,11 +324,16 @@ fn mismatch(id: Number, thread: &ThreadId, named: &ThreadId) -> Refusal {
         .with("named", named.as_str())
 }
 
-fn post_as_guest(home: &Ctx<'_>, guest: &Ctx<'_>, name: &AgentName, outgoing: &Outgoing) -> Result<Posted> {
+/// `project` is the other one as this one knows it; it may have moved since.
+fn post_as_guest(
+    (home, name): (&Ctx<'_>, &AgentName),
+    (guest, project): (&Ctx<'_>, &ProjectKey),
+    outgoing: &Outgoing,
+) -> Result<Posted> {
     let party = crossing::guest_party(home, name);
     let told = write_as(guest, "send", Who::Guest(party), &outgoing.input, |writing| {
         // Only now: taking the turn may have completed the copy that is answered.
-        let reply_to = outgoing.input.reply_to.map(|id| twin_in(home, writing, id)).transpose()?.flatten();
+        let reply_to = outgoing.input.reply_to.map(|id| twin_in(home, (writing, project), id)).transpose()?.flatten();
         let mut draft = draft(&outgoing.input, outgoing.wanted.clone());
         draft.reply_to = reply_to;
         draft.thread =
@@ -320,10 +345,10 @@ fn post_as_guest(home: &Ctx<'_>, guest: &Ctx<'_>, name: &AgentName, outgoing: &O
 }
 
 /// The number under which the other project knows one of this project's messages.
-fn twin_in(home: &Ctx<'_>, there: &Writing<'_>, id: Number) -> Result<Option<Number>> {
+fn twin_in(home: &Ctx<'_>, (there, project): (&Writing<'_>, &ProjectKey), id: Number) -> Result<Option<Number>> {
     let own = home.store.read()?.message(id)?;
     if let Some(twin) = own.and_then(|message| message.twin)
-        && twin.project == there.ctx.project
+        && twin.project == *project
     {
         return Ok(Some(twin.number));
     }
@@ -367,7 +392,7 @@ pub(super) fn keep_copy(
             twin: Some(Twin { project: project.clone(), number: posted.id }),
         };
         let id = writing.append(what, texts)?;
-        writing.tx.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
+        writing.drop_crossing(&Party::Agent(name.clone()), &ctx.key.text)?;
         let message = Posted {
             id,
             thread: outgoing.thread.to_string(),

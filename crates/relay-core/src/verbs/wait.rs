@@ -58,15 +58,18 @@ fn is_one(one: &Wait, other: &Wait) -> bool {
 }
 
 /// Looks after the wait was announced: a ring through another project, which has a gate of its own, is then seen by
-/// the one that closes it, whoever that is.
+/// the one that closes it, whoever that is. The waits of this project are those of the moment in which the gate was
+/// held; whoever comes later looks for itself. Other projects are looked at after it was given up, since opening one may
+/// take its gate.
 fn close_no_ring<'a>(ctx: &'a Ctx<'a>, gate: Box<dyn Tx + 'a>, wait: &Wait) -> Result<()> {
-    let closed = || ring(|party| awaited(ctx, wait, party), &wait.agent, &wait.for_whom);
-    let Some(mut ring) = closed() else {
+    let closed = |here: &[Wait]| ring(|party| awaited(ctx, here, wait, party), &wait.agent, &wait.for_whom);
+    let here = ctx.store.presence().waits();
+    drop(gate);
+    let Some(mut ring) = closed(&here) else {
         return Ok(());
     };
-    drop(gate);
     let passed = until(ctx, PASSING_RING, |now| {
-        Ok(match closed() {
+        Ok(match closed(&ctx.store.presence().waits()) {
             None => Look::Ready(()),
             Some(still) => {
                 ring = still;
@@ -83,14 +86,14 @@ fn close_no_ring<'a>(ctx: &'a Ctx<'a>, gate: Box<dyn Tx + 'a>, wait: &Wait) -> R
         .with("ring", json!(names)))
 }
 
-/// Those whom `party` waits for by now, `own` wait aside, as this project writes them.
-fn awaited(ctx: &Ctx<'_>, own: &Wait, party: &Party) -> Vec<Party> {
+/// Those whom `party` waits for, `own` wait aside, as this project writes them.
+fn awaited(ctx: &Ctx<'_>, here: &[Wait], own: &Wait, party: &Party) -> Vec<Party> {
     let Party::Elsewhere(name, project) = party else {
-        let others = ctx.store.presence().waits().into_iter().filter(|wait| !is_one(wait, own));
-        return others.filter(|wait| wait.agent == *party).flat_map(|wait| wait.for_whom).collect();
+        let others = here.iter().filter(|wait| !is_one(wait, own) && wait.agent == *party);
+        return others.flat_map(|wait| wait.for_whom.clone()).collect();
     };
     // A project that cannot be opened now lets nobody wait there either.
-    let Ok(Some(store)) = ctx.bus.open(project) else {
+    let Ok(Some((_, store))) = ctx.bus.open(project) else {
         return Vec::new();
     };
     let there = store.presence().waits().into_iter().filter(|wait| wait.agent.is(name));

@@ -6,10 +6,11 @@ use serde::de::DeserializeOwned;
 
 use super::actor::{self, Actor};
 use super::{Ctx, crossing, post};
+use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal, Text, hex, text_hash};
 use crate::domain::name::{AgentName, Party};
 use crate::error::Code;
-use crate::store::{Errand, Remembered, Result, Tx};
+use crate::store::{Crossing, Errand, Remembered, Result, Tx};
 use crate::wire::v1::{Signal, SignalCode};
 
 /// A story under way.
@@ -36,6 +37,8 @@ pub(super) enum Who {
     /// `start` and its kin; the text is the scope of their keys.
     Newcomer(String),
     Guest(Party),
+    /// An agent that was let through in an earlier turn of the same command.
+    LetThrough(Box<Agent>),
     /// An agent whose interrupted command relay completes. It was let through then and is not here now.
     Absent(AgentName),
 }
@@ -51,6 +54,16 @@ impl Writing<'_> {
     pub fn append_as(&mut self, actor: &Party, what: Happened, texts: Vec<Text>) -> Result<Number> {
         self.wrote = true;
         self.tx.append(self.ctx.now, actor, Some(&self.ctx.key.text), what, texts)
+    }
+
+    pub fn note_crossing(&mut self, crossing: &Crossing) -> Result<()> {
+        self.wrote = true;
+        self.tx.note_crossing(crossing)
+    }
+
+    pub fn drop_crossing(&mut self, actor: &Party, key: &str) -> Result<()> {
+        self.wrote = true;
+        self.tx.drop_crossing(actor, key)
     }
 
     pub fn text(&self, field: &'static str, text: &str) -> Text {
@@ -119,9 +132,19 @@ pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing
         Who::Registered => actor::acting(ctx, &*tx)?,
         Who::Newcomer(scope) => Actor::Newcomer(scope),
         Who::Guest(party) => Actor::Guest(party),
+        Who::LetThrough(agent) => Actor::Agent(agent),
         Who::Absent(name) => Actor::Absent(name),
     };
     Ok(Writing { ctx, tx, actor, signals: Vec::new(), next: Vec::new(), wrote: false })
+}
+
+/// The first answer to a request whose key was seen to be used before.
+pub(super) fn again<T, R>(ctx: &Ctx<'_>, verb: &'static str, request: &R) -> Result<Told<T>>
+where
+    T: Serialize + DeserializeOwned,
+    R: Serialize,
+{
+    write(ctx, verb, request, |_| Err(Code::Internal.refuse("the remembered answer is gone")))
 }
 
 /// The first answer, when this key was used before.

@@ -3,7 +3,7 @@
 use relay_core::domain::delivery::Line;
 use relay_core::domain::event::{Event, Happened, Number, Recipient, Renewal, Told};
 use relay_core::domain::limits::TTL_MAX;
-use relay_core::domain::name::{AgentName, Party, ThreadId};
+use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
 use relay_core::domain::reservation;
 use relay_core::domain::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Params, Result, params};
@@ -36,6 +36,7 @@ impl Table<'_> {
                 self.run("INSERT INTO project (one, id, key) VALUES (1, ?1, ?2)", params![project, path.as_str()])
             }
             Happened::ProjectMoved { to, .. } => self.run("UPDATE project SET key = ?1", params![to.as_str()]),
+            Happened::OtherProjectMoved { from, to } => self.other_moved(from, to),
             Happened::AgentRegistered { .. } | Happened::AgentResumed { .. } => self.identity(what),
             Happened::AgentSuspended { agent } => self.standing(agent, "suspended"),
             Happened::AgentReinstated { agent } => self.standing(agent, "active"),
@@ -99,6 +100,35 @@ impl Table<'_> {
             | Happened::LinkBlocked { .. }
             | Happened::LinkRevoked { .. } => self.link(what),
         }
+    }
+
+    /// The agents of the other project are known by its new path, also in what is kept beside the history.
+    fn other_moved(&self, from: &ProjectKey, to: &ProjectKey) -> Result<()> {
+        let paths = params![from.as_str(), to.as_str()];
+        for (table, party) in [
+            ("links", "asker"),
+            ("links", "asked"),
+            ("members", "party"),
+            ("messages", "sender"),
+            ("deliveries", "sender"),
+            ("deliveries", "recipient"),
+            ("answers", "actor"),
+        ] {
+            let at = format!("instr({party}, '@')");
+            self.run(
+                &format!(
+                    "UPDATE OR REPLACE {table} SET {party} = substr({party}, 1, {at}) || ?2
+                     WHERE {at} > 0 AND substr({party}, {at} + 1) = ?1"
+                ),
+                paths,
+            )?;
+        }
+        self.run("UPDATE OR IGNORE messages SET twin_project = ?2 WHERE twin_project = ?1", paths)?;
+        self.run("UPDATE crossings SET project = ?2 WHERE project = ?1", paths)?;
+        self.run(
+            "INSERT INTO moves (number, from_project, to_project) VALUES (?1, ?2, ?3)",
+            params![self.number, from.as_str(), to.as_str()],
+        )
     }
 
     fn identity(&self, what: &Happened) -> Result<()> {

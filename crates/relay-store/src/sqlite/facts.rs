@@ -297,6 +297,19 @@ impl Facts for View<'_> {
         self.all(&sql, [party.to_string()], rows::link)
     }
 
+    fn neighbours(&self) -> Result<Vec<ProjectKey>> {
+        let sql = "SELECT substr(asker, instr(asker, '@') + 1) FROM links WHERE instr(asker, '@') > 0
+            UNION SELECT substr(asked, instr(asked, '@') + 1) FROM links WHERE instr(asked, '@') > 0
+            UNION SELECT project FROM crossings";
+        self.all(sql, [], |row| row.get::<_, String>(0).map(ProjectKey::resolved))
+    }
+
+    fn moves(&self) -> Result<Vec<(Number, ProjectKey, ProjectKey)>> {
+        let project = |row: &Row<'_>, column| row.get::<_, String>(column).map(ProjectKey::resolved);
+        let sql = "SELECT number, from_project, to_project FROM moves ORDER BY number";
+        self.all(sql, [], |row| Ok((row.get(0)?, project(row, 1)?, project(row, 2)?)))
+    }
+
     fn events(&self, after: Number, limit: usize) -> Result<Vec<Event>> {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
         self.all(

@@ -22,6 +22,7 @@ use relay_core::domain::name::{Party, ProjectKey};
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
 use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
+use relay_core::verbs::moved;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::filesystem::io_refusal;
@@ -100,8 +101,7 @@ impl Sqlite {
 
     pub(crate) fn note_move(&self, from: &ProjectKey, to: &ProjectKey, now: i64) -> Result<()> {
         let mut tx = self.begin(Errand { verb: "move", agent: "", wait: Span::seconds(10), durable: true })?;
-        let what = Happened::ProjectMoved { from: from.clone(), to: to.clone() };
-        tx.append(Timestamp::from_millis(now), &Party::Relay, None, what, Vec::new())?;
+        moved::record(&mut *tx, Timestamp::from_millis(now), std::process::id(), from, to)?;
         tx.commit()
     }
 

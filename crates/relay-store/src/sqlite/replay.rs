@@ -9,7 +9,7 @@ use super::apply::apply;
 use super::{Sqlite, rows};
 
 /// The tables that a replay gives again.
-const PROJECTIONS: [&str; 12] = [
+const PROJECTIONS: [&str; 13] = [
     "project",
     "agents",
     "sessions",
@@ -22,6 +22,7 @@ const PROJECTIONS: [&str; 12] = [
     "takeovers",
     "told",
     "links",
+    "moves",
 ];
 
 /// Everything in the store of this folder that is not as its history says; empty when all is well.

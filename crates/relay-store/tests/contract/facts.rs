@@ -3,6 +3,7 @@
 use relay_core::domain::agent::{Policy, Standing};
 use relay_core::domain::contact::{Decided, LinkState};
 use relay_core::domain::event::{Happened, Number};
+use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
 use relay_core::store::{Facts, Store, Tx};
 
@@ -220,5 +221,31 @@ fn events_are_read_after_a_number_and_no_more_than_asked_for() {
         assert_eq!(numbers(1, 2), [2, 3]);
         assert_eq!(numbers(4, 100), [0; 0]);
         assert_eq!(numbers(u64::MAX, 100), [0; 0]);
+    });
+}
+
+#[test]
+fn a_project_that_moved_is_known_by_its_new_path() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let (old, new, other) = ("/srv/old", "/srv/new", "/srv/older");
+        let key = |path: &str| ProjectKey::resolved(path);
+        let (guest, stays) = (format!("BlueLake@{old}"), format!("BlueLake@{other}"));
+        let link = write(&*store, |tx| {
+            ask(tx, &stays, "RedForest");
+            ask(tx, &guest, "RedForest")
+        });
+        let known = |facts: &dyn Facts, name: &str| facts.link(&party(name), &party("RedForest")).unwrap();
+        assert_eq!(store.read().unwrap().neighbours().unwrap(), [key(old), key(other)]);
+        assert_eq!(store.read().unwrap().moves().unwrap(), []);
+        let what = Happened::OtherProjectMoved { from: key(old), to: key(new) };
+        let number = write(&*store, |tx| append(tx, "relay", NOW, what));
+        let facts = store.read().unwrap();
+        assert_eq!(facts.neighbours().unwrap(), [key(new), key(other)]);
+        assert_eq!(facts.moves().unwrap(), [(number, key(old), key(new))]);
+        assert_eq!(known(&*facts, &guest), None);
+        assert_eq!(known(&*facts, &format!("BlueLake@{new}")).map(|link| link.id), Some(link));
+        assert!(known(&*facts, &stays).is_some());
     });
 }

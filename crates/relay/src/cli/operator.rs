@@ -1,9 +1,12 @@
 //! Operators' commands: for the person who looks after a machine.
 
+use std::fmt::Write;
+
 use clap::CommandFactory;
 use relay_core::domain::name::ProjectKey;
 use relay_core::error::Code;
 use relay_core::store::Result;
+use relay_core::verbs::moved;
 use relay_store::repository;
 use serde_json::json;
 
@@ -142,7 +145,13 @@ fn follow(app: &App, old: &str, new: &str) -> Result<(serde_json::Value, String)
     let old = ProjectKey::resolved(old.trim_end_matches('/'));
     let new = repository::resolve(std::path::Path::new(new))?;
     home.move_project(&old, &new)?;
-    Ok((json!({"from": old, "to": new}), format!("{old} is now {new}; its history goes on there.\n")))
+    // What cannot be told now is told by the next command there.
+    let untold = app.open_moved(&new).and_then(|opened| moved::tell(&app.context(&opened)?)).unwrap_or_default();
+    let mut text = format!("{old} is now {new}; its history goes on there.\n");
+    for project in &untold {
+        let _ = writeln!(text, "{project} could not be told yet; the next command in {new} tells it.");
+    }
+    Ok((json!({"from": old, "to": new, "untold": untold}), text))
 }
 
 fn token(app: &App) -> Result<(serde_json::Value, String)> {

@@ -151,6 +151,7 @@ fn event(event: &EventShape) -> String {
     let what = match event.kind.as_str() {
         "project_opened" => format!("opened the project {}", word("path")),
         "project_moved" => format!("moved the project to {}", word("to")),
+        "other_project_moved" => format!("noted that {} is now {}", word("from"), word("to")),
         "agent_registered" => "registered".to_owned(),
         "agent_resumed" => "resumed".to_owned(),
         "agent_suspended" => format!("suspended {}", word("agent")),

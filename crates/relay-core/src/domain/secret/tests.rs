@@ -338,3 +338,46 @@ fn large_hostile_texts_are_scanned_once() {
         assert_eq!(suspected(&text), None, "{unit:?}");
     }
 }
+
+#[test]
+fn what_goes_on_after_its_length_is_not_a_key_of_that_length() {
+    let aws = format!("{}{}", "AKI", format_args!("A{}", body(CAPITALS, 16)));
+    check(&format!("{aws}x"), None);
+    let google = format!("{}{}", "AIz", format_args!("a{}", body(LETTERS, 35)));
+    check(&format!("{google}-"), None);
+    check(&format!("{google}."), Some("Google API key"));
+}
+
+#[test]
+fn every_part_of_a_token_must_be_right() {
+    let (short, long) = (body(LETTERS, 22), body(LETTERS, 43));
+    let dull = "a".repeat(43);
+    for (key, separator, rest) in [(&short[1..], ".", &*long), (&*short, "-", &*long), (&*short, ".", &*dull)] {
+        check(&format!("S{}.{key}{separator}{rest}", "G"), None);
+    }
+    check(&format!("xS{}.{short}.{long}", "G"), None);
+    let unsigned = format!("{0}J{short}.{0}J{long}.", "ey");
+    check(&format!("{unsigned}{}", "a".repeat(20)), None);
+    check(&format!("{unsigned}{}.{}", &long[..10], &long[..12]), None);
+}
+
+#[test]
+fn a_login_without_a_host_opens_nothing() {
+    check(&format!("postgres:{}app:hunter2@", "//"), None);
+}
+
+#[test]
+fn one_digit_or_capital_in_six_is_random_enough() {
+    let rarely = "abcde1fghij2klmno3pqrst4uvwxy5zabcd6";
+    check(&format!("gh{}_{rarely}", "p"), Some("GitHub token"));
+    check(&format!("gh{}_{}", "p", rarely.replace('6', "z")), None);
+}
+
+#[test]
+fn a_percent_sign_is_an_escape_only_before_two_hex_digits() {
+    let token = format!("gh{}_{}", "p", body(LETTERS, 36));
+    check(&format!("%2f{token}"), Some("GitHub token"));
+    for before in ["%zz", "%az", "%za"] {
+        check(&format!("{before}{token}"), None);
+    }
+}

@@ -22,12 +22,17 @@ pub struct EventFilter {
 pub(super) fn look(looking: &Looking<'_>, input: &Input) -> Result<Outcome> {
     let mut events = Vec::new();
     let mut cursor = input.after.unwrap_or(0);
+    let moves = looking.facts.moves()?;
     'pages: loop {
         let page = looking.facts.events(cursor, looking.ctx.limits.page)?;
         if page.is_empty() {
             break;
         }
-        for event in page {
+        for mut event in page {
+            for (_, from, to) in moves.iter().filter(|(number, ..)| *number > event.number) {
+                event.payload.actor.follow(from, to);
+                event.payload.what.follow(from, to);
+            }
             cursor = event.number;
             if let Some(shape) = shown(looking, &event)?.filter(|shape| input.filter.takes(shape)) {
                 events.push(shape);

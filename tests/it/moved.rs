@@ -1,0 +1,161 @@
+//! A moved project: whoever had to do with its agents goes on doing so, and its old path is free for another.
+
+use serde_json::{Value, json};
+
+use crate::crossing::Two;
+use crate::interrupted::cut_between;
+use crate::terminal::{column, text};
+
+impl Two {
+    /// Moves a repository and follows it; the answer of `project move`.
+    fn moves(&self, from: &str, to: &str) -> Value {
+        let old = self.key(from);
+        std::fs::rename(self.bus.path(from), self.bus.path(to)).unwrap();
+        std::fs::create_dir(self.bus.path(from)).unwrap();
+        self.here("", &["project", "move", &old, &self.key(to)]).success().result()
+    }
+
+    /// Mail in both directions, each with an ack owed: what BlueLake wrote and what RedForest wrote, by the numbers that
+    /// their recipients know.
+    fn correspond(&self) -> (String, String) {
+        self.send("RedForest@other", &["--ack-required"]).success();
+        let back = ["send", "--to", "BlueLake@repo", "--thread", "x-1", "--subject", "API", "--body", "b"];
+        self.there("RedForest", &[back.as_slice(), &["--ack-required"]].concat()).success();
+        (self.inbox("other", "RedForest")[0]["id"].to_string(), self.inbox("repo", "BlueLake")[0]["id"].to_string())
+    }
+
+    fn states(&self, folder: &str, agent: &str) -> Vec<Value> {
+        let outbox = self.at(folder, agent, &["look", "outbox"]).success().result();
+        outbox["outbox"].as_array().unwrap().iter().map(|copy| copy["recipients"][0]["state"].clone()).collect()
+    }
+
+    fn link_of(&self, folder: &str, agent: &str) -> [String; 3] {
+        let links = self.at(folder, agent, &["link", "--list"]).success().result();
+        assert_eq!(links["links"].as_array().unwrap().len(), 1, "{links}");
+        ["from", "to", "state"].map(|field| text(&links["links"][0][field]))
+    }
+
+    fn written(&self, folder: &str) -> Vec<Value> {
+        let log = self.at(folder, "human", &["log", "--after", "0"]).success().result();
+        let messages = log["events"].as_array().unwrap().iter().filter(|event| event["kind"] == "message_sent");
+        messages.map(|event| json!([event["actor"], event["data"]["recipients"][0]["party"]])).collect()
+    }
+}
+
+/// A gate that is held is given up on at once; one that is free is not.
+fn impatient(two: &Two) {
+    std::fs::write(two.bus.home().join("config.toml"), "[limits]\ngate_wait = \"50ms\"\n").unwrap();
+}
+
+/// Everything that two linked agents do with each other, after the one's project was moved to `home`.
+#[track_caller]
+fn check_goes_on(two: &Two, home: &str, (wrote, got): &(String, String)) {
+    let blue = format!("BlueLake@{}", two.key(home));
+    two.there("RedForest", &["send", "--reply-to", wrote, "--body", "done"]).success();
+    two.there("RedForest", &["ack", wrote]).success();
+    two.at(home, "BlueLake", &["ack", got]).success();
+    two.at(home, "BlueLake", &["send", "--reply-to", got, "--body", "thanks"]).success();
+    let answer = two.inbox(home, "BlueLake").pop().unwrap();
+    assert_eq!([&answer["thread"], &answer["body"]], ["bd-1", "done"]);
+    let thanks = two.inbox("other", "RedForest").pop().unwrap();
+    assert_eq!([&thanks["thread"], &thanks["body"], &thanks["from"]], ["x-1", "thanks", &blue]);
+    assert_eq!(two.states(home, "BlueLake"), ["stored", "acked"]);
+    assert_eq!(two.states("other", "RedForest"), ["stored", "acked"]);
+    assert_eq!(two.link_of(home, "BlueLake"), ["BlueLake", &two.abroad("RedForest"), "accepted"]);
+    assert_eq!(two.link_of("other", "RedForest"), [&blue, "RedForest", "accepted"]);
+    let to = |name: &'static str| ["send", "--to", name, "--thread", "n-1", "--subject", "News", "--body", "b"];
+    two.at(home, "BlueLake", &to("RedForest@other")).success();
+    // Also under the name that it had.
+    two.there("RedForest", &to("BlueLake@repo")).success();
+    let all = two.there("RedForest", &["poll", "--all", "--from", &blue]).success().result();
+    assert_eq!(column(&all["messages"], "from"), vec![blue; 3]);
+}
+
+#[test]
+fn links_replies_and_receipts_go_on_in_both_directions() {
+    let two = Two::linked();
+    two.here("", &["token", "human"]).success();
+    let mail = two.correspond();
+    let before = two.written("other");
+    let moved = two.moves("repo", "new-home");
+    assert_eq!(moved["untold"], json!([]));
+    let (old, new) = (two.home("BlueLake"), format!("BlueLake@{}", two.key("new-home")));
+    let renamed: Value = serde_json::from_str(&json!(before).to_string().replace(&old, &new)).unwrap();
+    assert_eq!(json!(two.written("other")), renamed, "nothing of the history is hidden");
+    check_goes_on(&two, "new-home", &mail);
+}
+
+#[test]
+fn a_project_that_is_busy_meanwhile_is_told_by_the_next_command() {
+    for moves in [["new-home"].as_slice(), &["middle", "new-home"]] {
+        let two = Two::linked();
+        impatient(&two);
+        let mail = two.correspond();
+        let gate = two.hold("other");
+        let mut at = "repo";
+        for next in moves {
+            let untold = two.moves(at, next)["untold"].clone();
+            assert!(untold.as_array().unwrap().contains(&json!(two.key("other"))), "{untold}");
+            at = next;
+        }
+        drop(gate);
+        // Not told yet, and still led there.
+        assert_eq!(two.link_of("other", "RedForest")[0], two.home("BlueLake"));
+        check_goes_on(&two, "new-home", &mail);
+    }
+}
+
+#[test]
+fn mail_that_waits_for_consent_is_delivered_after_a_move() {
+    let two = Two::new();
+    two.send("RedForest@other", &["--hold"]).success();
+    two.moves("repo", "new-home");
+    two.there("RedForest", &["link", "--target", "BlueLake@new-home", "--accept"]).success();
+    assert_eq!(two.inbox("other", "RedForest").len(), 1);
+    assert_eq!(two.states("new-home", "BlueLake"), ["stored"]);
+}
+
+#[test]
+fn a_send_that_was_interrupted_before_a_move_is_completed_after_it() {
+    for busy in [false, true] {
+        let two = Two::linked();
+        cut_between(&two);
+        impatient(&two);
+        let gate = busy.then(|| two.hold("other"));
+        two.moves("repo", "new-home");
+        if busy {
+            two.at("new-home", "GreenHill", &["poll"]).success();
+        }
+        drop(gate);
+        two.at("new-home", "GreenHill", &["poll"]).success();
+        assert_eq!(two.states("new-home", "BlueLake"), ["stored"], "busy: {busy}");
+        assert_eq!(two.inbox("other", "RedForest").len(), 1);
+    }
+}
+
+#[test]
+fn whoever_starts_at_the_old_path_inherits_no_consent() {
+    let two = Two::linked();
+    two.moves("repo", "new-home");
+    let error = two.here("BlueLake", &["--project", &two.key("repo"), "poll"]).fails("AGENT_NOT_REGISTERED").error();
+    assert!(text(&error["message"]).contains(&two.key("new-home")), "{error}");
+    two.at("repo", "BlueLake", &["start"]).success();
+    let send = ["send", "--subject", "Hello", "--body", "b", "--to"];
+    two.at("repo", "BlueLake", &[send.as_slice(), &["RedForest@other"]].concat()).fails("CONTACT_REQUIRED");
+    two.there("RedForest", &[send.as_slice(), &[&two.home("BlueLake")]].concat()).fails("CONTACT_REQUIRED");
+    two.there("RedForest", &[send.as_slice(), &["BlueLake@new-home"]].concat()).success();
+}
+
+#[test]
+fn a_receipt_waits_for_a_project_that_is_away() {
+    let two = Two::linked();
+    let (_, got) = two.correspond();
+    let (store, away) = (two.store("other"), two.bus.path("away"));
+    std::fs::rename(&store, &away).unwrap();
+    two.here("BlueLake", &["ack", &got]).success();
+    two.here("GreenHill", &["poll"]).success();
+    std::fs::rename(&away, &store).unwrap();
+    assert_eq!(two.states("other", "RedForest"), ["stored"]);
+    two.here("GreenHill", &["poll"]).success();
+    assert_eq!(two.states("other", "RedForest"), ["acked"]);
+}
