@@ -139,21 +139,35 @@ fn an_acceptance_opens_nobody_whom_no_link_opens() {
 
 #[test]
 fn an_acceptance_in_another_project_opens_nobody_either() {
-    let (bus, there) = (Bus::with(&["BlueLake"]), |bus: &Bus| bus.path("there"));
-    std::fs::create_dir(there(&bus)).unwrap();
-    let elsewhere = there(&bus).to_str().unwrap().to_owned();
-    let other = |args: &[&str]| bus.relay("RedForest", [args, &["--project", &elsewhere]].concat());
-    other(&["start"]).success();
-    let to = format!("RedForest@{elsewhere}");
-    let held = bus.relay("BlueLake", ["send", "--to", &to, "--subject", "Hi", "--body=text", "--hold"]).success();
-    other(&["policy", "block_all"]).success();
-    other(&["link", "--target", &format!("BlueLake@{}", bus.key()), "--accept"]).success();
-    assert_eq!(other(&["poll"]).success().result()["messages"], serde_json::json!([]));
-    let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
-    assert!(text(&mail["messages"][0]["body"]).contains("takes no mail"), "{mail}");
-    let id = held.result()["message"]["id"].to_string();
-    let copy = bus.relay("BlueLake", ["message", &id]).success().result()["message"]["recipients"][0].clone();
-    assert_eq!(copy["state"], "lapsed");
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("", ["token", "human"]).success();
+    std::fs::create_dir(bus.path("there")).unwrap();
+    let there = bus.path("there").to_str().unwrap().to_owned();
+    let (red, blue) = (format!("RedForest@{there}"), format!("BlueLake@{}", bus.key()));
+    let other = |agent: &str, args: &[&str]| bus.relay(agent, [args, &["--project", &there]].concat()).success();
+    // By its own hand, by asking back, and by the human's.
+    for (index, (agent, answer)) in [
+        ("RedForest", ["link", "--target", &blue, "--accept"].as_slice()),
+        ("RedForest", &["link", "--target", &blue]),
+        ("human", &["link", "--target", "RedForest", "--accept"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        other("RedForest", &["start"]);
+        let body = format!("--body={index}");
+        let held = bus.relay("BlueLake", ["send", "--to", &red, "--subject", "Hi", &body, "--hold"]).success().result();
+        assert_eq!(held["message"]["recipients"][0]["state"], "held", "{answer:?}");
+        other("RedForest", &["policy", "block_all"]);
+        other(agent, answer);
+        assert_eq!(other("RedForest", &["poll"]).result()["messages"], serde_json::json!([]), "{answer:?}");
+        let mail = bus.relay("BlueLake", ["poll", "--bodies", "--read"]).success().result();
+        assert!(text(&mail["messages"][0]["body"]).contains("takes no mail"), "{answer:?} {mail}");
+        let copy = bus.relay("BlueLake", ["message", &held["message"]["id"].to_string()]).success().result();
+        assert_eq!(copy["message"]["recipients"][0]["state"], "lapsed", "{answer:?}");
+        other("RedForest", &["policy", "auto"]);
+        bus.relay("BlueLake", ["link", "--target", &red, "--revoke"]).success();
+    }
 }
 
 #[test]

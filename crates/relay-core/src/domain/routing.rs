@@ -1,5 +1,7 @@
 //! Whether a message may reach a recipient: the recipient's policy, the context both share, and what beats them.
 
+use serde::{Deserialize, Serialize};
+
 use super::agent::{Policy, Standing};
 use super::contact::LinkState;
 
@@ -37,7 +39,8 @@ pub struct Question {
 }
 
 /// Why somebody cannot be reached whatever the sender does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Barrier {
     Retired,
     Suspended,

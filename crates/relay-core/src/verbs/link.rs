@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::actor::{self, Actor};
 use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
-use super::{Ctx, Done, Outcome as Any, actor, post};
-use crate::domain::agent::{Agent, Policy, Standing};
+use super::{Ctx, Done, Outcome as Any, post};
+use crate::domain::agent::{Policy, Standing};
 use crate::domain::contact::{self, Asked, Decided, Door, GivenUp, Link, LinkState, Side};
 use crate::domain::event::{Happened, Number};
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
@@ -42,6 +43,16 @@ pub struct Outcome {
     pub link: Option<LinkShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<LinkShape>>,
+}
+
+/// A decision as the other project is told of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Tidings {
+    #[serde(flatten)]
+    pub input: Input,
+    /// What keeps mail from the one who decided, although there is a link now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Barrier>,
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
@@ -326,16 +337,14 @@ fn complete(writing: &mut Writing<'_>, link: &Link, by: &Party, by_policy: bool)
     current(writing, &link.from, &link.to)
 }
 
-/// What keeps mail from somebody whatever the link says, here or in another project.
+/// What keeps mail from somebody whatever the link says. Of a guest, its own project has said it; of anybody else there,
+/// that project decides when it is told.
 fn closed(writing: &Writing<'_>, recipient: &Party) -> Result<Option<Barrier>> {
-    let barrier = |ctx: &Ctx<'_>, agent: &Agent| routing::closed(actor::state(ctx, agent), agent.policy);
-    match recipient {
-        Party::Agent(name) => Ok(writing.tx.agent(name)?.and_then(|agent| barrier(writing.ctx, &agent))),
-        Party::Elsewhere(name, project) => crossing::as_guest(writing.ctx, project, &writing.ctx.key.text, |guest| {
-            Ok(guest.store.read()?.agent(name)?.and_then(|agent| barrier(guest, &agent)))
-        }),
-        Party::Human | Party::Relay => Ok(None),
+    if *recipient == writing.actor.party() && matches!(writing.actor, Actor::Guest(_)) {
+        return Ok(writing.guest_is_closed);
     }
+    let agent = recipient.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten();
+    Ok(agent.and_then(|agent| routing::closed(actor::state(writing.ctx, &agent), agent.policy)))
 }
 
 fn accept(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
@@ -429,7 +438,9 @@ fn note_tidings(
     let ctx = writing.ctx;
     let target = Some(Address { name: other.to_string(), project: None });
     // A number means something in this project only.
-    let task = Task::TellLink(Input { target, id: None, ..input.clone() });
+    let input = Input { target, id: None, ..input.clone() };
+    let closed = closed(writing, &Party::Agent(me.clone()))?;
+    let task = Task::TellLink(Tidings { input, closed });
     // The key of the note is not that of the request, which the other project may know.
     let key = format!("{} {other}@{project}", tidings(ctx));
     let noted = crossing::note(ctx, &key, project, &Party::Agent(me.clone()), &task)?;
@@ -444,10 +455,10 @@ fn tidings(ctx: &Ctx<'_>) -> String {
 fn tell(ctx: &Ctx<'_>) {
     let noted = ctx.store.read().and_then(|facts| facts.crossings()).unwrap_or_default();
     for crossing in noted.iter().filter(|crossing| crossing.key.starts_with(&tidings(ctx))) {
-        if let (Some(name), Ok(Task::TellLink(input))) =
+        if let (Some(name), Ok(Task::TellLink(tidings))) =
             (crossing.actor.agent(), serde_json::from_str(&crossing.errand))
         {
-            let _ = crossing::tell_link(ctx, name, &crossing.project, &crossing.key, &input);
+            let _ = crossing::tell_link(ctx, name, &crossing.project, &crossing.key, &tidings);
         }
     }
 }
@@ -469,7 +480,9 @@ fn ask_across(ctx: &Ctx<'_>, input: &Input, there: &AgentName, project: &Project
     writing.tx.note_crossing(&crossing::note(ctx, &ctx.key.text, project, &me, &Task::Ask(input.clone()))?)?;
     writing.tx.commit()?;
     let party = crossing::guest_party(ctx, &agent.name);
-    let asked = crossing::as_guest(ctx, project, &ctx.key.text, |guest| decide_as_guest(guest, &party, input));
+    let asked = crossing::as_guest(ctx, project, &ctx.key.text, |guest| {
+        decide_as_guest(guest, &party, input, routing::closed(Standing::Active, agent.policy))
+    });
     let theirs = asked.map_err(|refusal| crossing::refused_there(ctx, &agent.name, refusal))?;
     keep_copy(ctx, Who::LetThrough(Box::new(agent.clone())), (&agent.name, project), input, &theirs)
         .map_err(|refusal| crossing::half_done(ctx, project, &refusal))
@@ -492,8 +505,14 @@ pub(super) fn keep_copy(
 }
 
 /// The other half of a decision, made in this project by a guest. Returns the name of the agent that it concerns.
-pub(super) fn decide_as_guest(guest: &Ctx<'_>, party: &Party, input: &Input) -> Result<String> {
+pub(super) fn decide_as_guest(
+    guest: &Ctx<'_>,
+    party: &Party,
+    input: &Input,
+    closed: Option<Barrier>,
+) -> Result<String> {
     let told = write_as(guest, "link", Who::Guest(party.clone()), input, |writing| {
+        writing.guest_is_closed = closed;
         let target = find(&*writing.tx, input.target.as_ref())?;
         decide(writing, &Party::Agent(target.clone()), input)?;
         Ok(target.to_string())
