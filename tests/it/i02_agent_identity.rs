@@ -73,6 +73,29 @@ fn a_suspended_agent_acts_again_only_after_somebody_lifts_it() {
 }
 
 #[test]
+fn only_start_revives_a_retired_agent() {
+    for retire in [true, false] {
+        let bus = Bus::with(&["BlueLake", "RedForest"]);
+        if retire {
+            bus.relay("BlueLake", ["retire"]).success();
+        } else {
+            bus.advance(days(7) + 1);
+            bus.relay("RedForest", ["start"]).success();
+        }
+        let before = bus.events(0);
+        let error = bus.relay("RedForest", ["suspend", "BlueLake"]).fails("AGENT_RETIRED").error();
+        let lifted = bus.relay("RedForest", ["suspend", "BlueLake", "--lift"]).success().result();
+        assert_eq!((text(&lifted["state"]), bus.events(0)), ("retired".into(), before));
+        bus.relay("BlueLake", ["poll"]).fails("AGENT_RETIRED");
+        // Whoever is to be kept off the bus is brought back first; the playbook says so.
+        for step in error["playbook"].as_array().unwrap() {
+            bus.step(step).success();
+        }
+        bus.relay("BlueLake", ["start"]).fails("AGENT_SUSPENDED");
+    }
+}
+
+#[test]
 fn an_agent_unseen_for_seven_days_has_retired_by_itself_and_start_revives_it() {
     let state = |bus: &Bus| column(&bus.relay("", ["agents"]).success().result()["agents"], "state");
     let bus = Bus::with(&["BlueLake"]);
@@ -196,6 +219,62 @@ fn a_name_bound_to_another_living_session_is_taken_over_only_on_purpose() {
 }
 
 #[test]
+fn a_session_from_which_its_agent_was_taken_acts_as_it_no_longer() {
+    let bus = Bus::with(&["RedForest"]);
+    let old = [("CLAUDE_CODE_SESSION_ID", "s1")];
+    let new = [("CLAUDE_CODE_SESSION_ID", "s2")];
+    bus.with_variables(&old, &["start", "--agent", "BlueLake"]).success();
+    bus.with_variables(&old, &["poll"]).success();
+    bus.with_variables(&new, &["start", "--agent", "BlueLake", "--take-over"]).success();
+    let before = bus.events(0);
+    for verb in VERBS.iter().chain([["prepare", "--thread", "bd-1"].as_slice(), &["status"]].iter()) {
+        bus.with_variables(&old, verb).fails("IDENTITY_MISMATCH");
+    }
+    // A variable that says the same name is no other proof.
+    let both = [old[0], ("RELAY_AGENT", "BlueLake")];
+    let error = bus.with_variables(&both, &["poll"]).fails("IDENTITY_MISMATCH").error();
+    for word in ["\"s2\"", "BlueLake", "--take-over"] {
+        assert!(text(&error["message"]).contains(word), "{error}");
+    }
+    assert_eq!(bus.events(0), before);
+    bus.with_variables(&new, &["poll"]).success();
+    // Whoever says a name of its own, or is named, is not held back by a session that was lost.
+    bus.with_variables(&[old[0], ("RELAY_AGENT", "RedForest")], &["poll"]).success();
+    bus.with_variables(&old, &["poll", "--agent", "BlueLake"]).success();
+    // The session was seen: `start` means the same agent, and must say that it takes it back.
+    bus.with_variables(&old, &["start"]).fails("AGENT_NAME_TAKEN");
+    bus.step(&error["playbook"][0]).success();
+    bus.with_variables(&old, &["poll"]).success();
+    bus.with_variables(&new, &["poll"]).fails("IDENTITY_MISMATCH");
+    // Or it goes on as somebody else.
+    bus.with_variables(&new, &["start", "--agent", "GreenHill"]).success();
+    let policy = bus.with_variables(&new, &["policy", "open"]).success().result();
+    assert_eq!(policy["agent"], "GreenHill");
+}
+
+#[test]
+fn a_session_that_waits_for_mail_while_its_agent_is_taken_gets_none() {
+    let bus = Bus::with(&["RedForest"]);
+    let (old, new) = ([("RELAY_SESSION", "s1")], [("RELAY_SESSION", "s2")]);
+    bus.with_variables(&old, &["start", "--agent", "BlueLake"]).success();
+    let waiter = bus.waiting_with(&old, &["poll", "--wait", "60s"]);
+    bus.with_variables(&new, &["start", "--agent", "BlueLake", "--take-over"]).success();
+    waiter.finish().fails("IDENTITY_MISMATCH");
+    bus.send("RedForest", "BlueLake", "bd-1", "Login");
+    assert_eq!(bus.with_variables(&new, &["poll", "--wait", "60s"]).success().result()["unread"], 1);
+}
+
+#[test]
+fn a_session_that_goes_back_to_an_earlier_agent_speaks_for_it_again() {
+    let bus = Bus::new();
+    let session = [("RELAY_SESSION", "s1")];
+    for agent in ["BlueLake", "RedForest", "BlueLake"] {
+        bus.with_variables(&session, &["start", "--agent", agent]).success();
+        assert_eq!(bus.with_variables(&session, &["policy", "open"]).success().result()["agent"], agent);
+    }
+}
+
+#[test]
 fn a_name_whose_session_fell_silent_is_resumed_without_asking() {
     let bus = Bus::new();
     bus.relay("BlueLake", ["start", "--session", "s1"]).success();
@@ -249,6 +328,32 @@ fn a_subagent_has_an_inbox_of_its_own() {
     bus.relay("Helper", ["poll", "--read"]).success();
     assert_eq!(bus.inbox("BlueLake"), [id]);
     bus.relay("Orphan", ["register", "--parent", "Nobody"]).fails("AGENT_NOT_REGISTERED");
+}
+
+#[test]
+fn a_subagent_never_takes_its_parents_session() {
+    let bus = Bus::with(&["RedForest"]);
+    let lead = [("CLAUDE_CODE_SESSION_ID", "s1")];
+    let acts = |variables: &[(&str, &str)], expected: &str| {
+        let answer = bus.with_variables(variables, &["policy", "open"]).success().result();
+        assert_eq!(answer["agent"], expected);
+    };
+    bus.with_variables(&lead, &["start", "--agent", "Lead"]).success();
+    bus.with_variables(&lead, &["register", "--agent", "Lead-1", "--parent", "Lead"]).success();
+    acts(&lead, "Lead");
+    // Neither does resuming it from there.
+    bus.with_variables(&lead, &["start", "--agent", "Lead-1"]).success();
+    acts(&lead, "Lead");
+    // Nor one whose name nobody chose.
+    let named = [lead[0], ("RELAY_AGENT", "Lead")];
+    let other = bus.with_variables(&named, &["register", "--parent", "Lead"]).success().result();
+    assert_eq!((other["new"].as_bool(), text(&other["agent"]["parent"])), (Some(true), "Lead".into()));
+    acts(&lead, "Lead");
+    // A session that it gives is its own, unless it is another's.
+    bus.relay("Lead-1", ["start", "--session", "s1"]).success();
+    acts(&lead, "Lead");
+    bus.relay("Lead-1", ["start", "--session", "s2"]).success();
+    acts(&[("RELAY_SESSION", "s2")], "Lead-1");
 }
 
 #[test]

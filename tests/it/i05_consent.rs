@@ -119,6 +119,22 @@ fn a_block_and_a_retirement_beat_every_context() {
 }
 
 #[test]
+fn no_policy_consents_for_an_agent_that_is_gone() {
+    for (agent, args, reason) in
+        [("RedForest", ["retire"].as_slice(), "retired"), ("BlueLake", &["suspend", "RedForest"], "suspended")]
+    {
+        for policy in ["auto", "open"] {
+            let bus = Bus::with(&["BlueLake", "RedForest"]);
+            bus.relay("RedForest", ["policy", policy]).success();
+            bus.relay(agent, args).success();
+            let tip = bus.tip();
+            let error = bus.relay("BlueLake", ["link", "--target", "RedForest"]).fails("CONTACT_BLOCKED").error();
+            assert_eq!((text(&error["details"]["recipients"][0]["reason"]), bus.tip()), (reason.into(), tip));
+        }
+    }
+}
+
+#[test]
 fn ones_own_block_is_lifted_by_the_step_that_the_error_prints() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     bus.relay("BlueLake", ["link", "--target", "RedForest"]).success();
@@ -206,6 +222,30 @@ fn an_accepted_link_is_mutual_and_asking_back_is_consent() {
     assert_eq!(back["link"]["state"], "accepted");
     bus.relay("BlueLake", letter(&[])).success();
     bus.send("RedForest", "BlueLake", "bd-1", "Login");
+}
+
+#[test]
+fn a_revoke_is_not_outwaited() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let ask = |flags: &[&str]| {
+        let args = [&["link", "--target", "RedForest"], flags].concat();
+        text(&bus.relay("BlueLake", args).success().result()["link"]["state"])
+    };
+    assert_eq!(ask(&[]), "accepted", "by policy");
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--revoke"]).success();
+    for _ in 0..3 {
+        assert_eq!(ask(&["--ttl", "60s"]), "requested");
+        bus.advance(61_000);
+    }
+    bus.relay("BlueLake", ["send", "--to", "RedForest", "--subject", "Hi", "--body", "text"]).fails("CONTACT_REQUIRED");
+    // From the other side too: what was decided was decided about both.
+    let back = bus.relay("RedForest", ["link", "--target", "BlueLake", "--ttl", "60s"]).success().result();
+    assert_eq!(back["link"]["state"], "requested");
+    bus.advance(61_000);
+    assert_eq!(ask(&["--ttl", "60s"]), "requested");
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--accept"]).success();
+    bus.advance(61_000);
+    assert_eq!(ask(&[]), "accepted", "an acceptance makes a revoke good, also after it lapsed");
 }
 
 #[test]

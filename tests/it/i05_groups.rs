@@ -69,6 +69,28 @@ fn a_member_who_left_and_one_who_never_came_are_not_in_the_thread() {
 }
 
 #[test]
+fn a_thread_reaches_the_human_who_takes_part_in_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("", ["token", "human"]).success();
+    bus.send("human", "BlueLake", "bd-1", "Login");
+    let to_all = |agent: &str, flags: &[&str]| {
+        let args = ["send", "--to", "@thread", "--thread", "bd-1", "--subject", "Login", "--body", agent];
+        bus.relay(agent, [&args, flags].concat()).success().result()
+    };
+    let result = to_all("BlueLake", &[]);
+    assert_eq!((reached(&result), left_out(&result)), (vec!["human".to_owned()], vec![]), "nobody else is there");
+    bus.relay("RedForest", ["prepare", "--thread", "bd-1"]).success();
+    assert_eq!(reached(&to_all("RedForest", &[])), ["BlueLake", "human"]);
+    assert_eq!(reached(&to_all("RedForest", &["--hold"])), ["BlueLake", "human"]);
+    assert_eq!(reached(&to_all("human", &[])), ["BlueLake", "RedForest"], "not oneself");
+    let twice = to_all("BlueLake", &["--cc", "human"]);
+    assert_eq!(reached(&twice), ["RedForest", "human"], "once");
+    // The human is in no other group, and in no thread of others.
+    let all = bus.relay("BlueLake", ["send", "--to", "@all", "--subject", "Hi", "--body", "text"]).success().result();
+    assert_eq!(reached(&all), ["RedForest"]);
+}
+
+#[test]
 fn all_reaches_the_active_agents_seen_within_a_day() {
     let bus = crew();
     bus.relay("SleepyHead", ["start"]).success();

@@ -66,6 +66,111 @@ fn the_human_may_accept_and_so_deliver() {
 }
 
 #[test]
+fn the_human_answers_one_request_at_a_time() {
+    for (answer, state, inbox) in [("--accept", "accepted", 1), ("--block", "blocked", 0)] {
+        let (bus, id) = held();
+        bus.relay("", ["token", "human"]).success();
+        bus.relay("GreenHill", ["link", "--target", "RedForest"]).success();
+        let tip = bus.tip();
+        let several = bus.relay("human", ["link", "--target", "RedForest", answer]).fails("INPUT_INVALID").error();
+        assert_eq!(bus.tip(), tip);
+        let waiting = &several["details"]["waiting"];
+        assert_eq!(column(waiting, "from"), ["BlueLake", "GreenHill"]);
+        let listed = bus.relay("human", ["link", "--list"]).success().result();
+        assert_eq!(column(&listed["links"], "id"), column(waiting, "id"));
+        let seen = bus.relay("human", ["look", "contacts"]).success().result();
+        assert_eq!(seen["links"], listed["links"]);
+        for row in waiting.as_array().unwrap() {
+            assert!(text(&several["message"]).contains(&text(&row["run"])), "{several}");
+        }
+        // The command of the first row, exactly as it is printed.
+        bus.type_line("", &text(&waiting[0]["run"]), "").success();
+        let states = || column(&bus.relay("RedForest", ["link", "--list"]).success().result()["links"], "state");
+        assert_eq!(states(), [state, "requested"]);
+        assert_eq!(bus.inbox("RedForest").len(), inbox);
+        assert_eq!(state_for(&bus, id, "RedForest"), if inbox == 1 { "surfaced" } else { "lapsed" });
+        // What is left is one, and needs no number; what was answered no longer waits.
+        let answered = waiting[0]["id"].to_string();
+        bus.relay("human", ["link", "--target", "RedForest", "--id", &answered, answer]).fails("LINK_NOT_FOUND");
+        bus.relay("human", ["link", "--target", "RedForest", answer]).success();
+        assert_eq!(states(), [state, state]);
+    }
+}
+
+#[test]
+fn a_block_by_the_human_is_the_agents_own_to_lift() {
+    let (bus, _) = held();
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("human", ["link", "--target", "RedForest", "--block"]).success();
+    let row = bus.relay("RedForest", ["link", "--list"]).success().result()["links"][0].clone();
+    assert_eq!((text(&row["state"]), &row["blocked_by"]), ("blocked".into(), &serde_json::json!(["RedForest"])));
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--revoke"]).success();
+    for refused in [
+        ["link", "--target", "BlueLake", "--accept", "--id", "1"].as_slice(),
+        &["link", "--target", "BlueLake", "--id", "1"],
+    ] {
+        bus.relay("RedForest", refused).fails("INPUT_INVALID");
+    }
+    bus.relay("human", ["link", "--target", "RedForest", "--revoke"]).fails("INPUT_INVALID");
+}
+
+#[test]
+fn an_acceptance_opens_nobody_whom_no_link_opens() {
+    for (who, closing, expected) in [
+        ("RedForest", ["policy", "block_all"].as_slice(), "RedForest takes no mail."),
+        ("RedForest", &["retire"], "RedForest has retired."),
+        ("BlueLake", &["suspend", "RedForest"], "RedForest is suspended."),
+    ] {
+        let (bus, id) = held();
+        bus.relay("", ["token", "human"]).success();
+        bus.relay(who, closing).success();
+        let answer = bus.relay("human", ["link", "--target", "RedForest", "--accept"]).success().result();
+        assert_eq!(answer["link"]["state"], "accepted", "{closing:?}");
+        let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+        let notices: Vec<String> = column(&mail["messages"], "body").iter().map(text).collect();
+        assert_eq!(notices, [format!("{expected} Message #{id} was not delivered to RedForest.")]);
+        assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
+        if closing == ["retire"] {
+            bus.relay("RedForest", ["start"]).success();
+            assert_eq!(bus.inbox("RedForest"), [0; 0]);
+        }
+    }
+}
+
+#[test]
+fn an_acceptance_in_another_project_opens_nobody_either() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("", ["token", "human"]).success();
+    std::fs::create_dir(bus.path("there")).unwrap();
+    let there = bus.path("there").to_str().unwrap().to_owned();
+    let (red, blue) = (format!("RedForest@{there}"), format!("BlueLake@{}", bus.key()));
+    let other = |agent: &str, args: &[&str]| bus.relay(agent, [args, &["--project", &there]].concat()).success();
+    // By its own hand, by asking back, and by the human's.
+    for (index, (agent, answer)) in [
+        ("RedForest", ["link", "--target", &blue, "--accept"].as_slice()),
+        ("RedForest", &["link", "--target", &blue]),
+        ("human", &["link", "--target", "RedForest", "--accept"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        other("RedForest", &["start"]);
+        let body = format!("--body={index}");
+        let held = bus.relay("BlueLake", ["send", "--to", &red, "--subject", "Hi", &body, "--hold"]).success().result();
+        assert_eq!(held["message"]["recipients"][0]["state"], "held", "{answer:?}");
+        other("RedForest", &["policy", "block_all"]);
+        other(agent, answer);
+        assert_eq!(other("RedForest", &["poll"]).result()["messages"], serde_json::json!([]), "{answer:?}");
+        let mail = bus.relay("BlueLake", ["poll", "--bodies", "--read"]).success().result();
+        assert!(text(&mail["messages"][0]["body"]).contains("takes no mail"), "{answer:?} {mail}");
+        let copy = bus.relay("BlueLake", ["message", &held["message"]["id"].to_string()]).success().result();
+        assert_eq!(copy["message"]["recipients"][0]["state"], "lapsed", "{answer:?}");
+        other("RedForest", &["policy", "auto"]);
+        bus.relay("BlueLake", ["link", "--target", &red, "--revoke"]).success();
+    }
+}
+
+#[test]
 fn a_second_held_message_asks_no_second_time_and_both_arrive_together() {
     let (bus, first) = held();
     let second = bus.relay("BlueLake", HOLD).success().result()["message"]["id"].as_u64().unwrap();
@@ -90,6 +195,23 @@ fn a_block_tells_the_sender() {
 }
 
 #[test]
+fn the_notice_says_what_happened() {
+    for (who, decision, expected) in [
+        ("RedForest", ["link", "--target", "BlueLake", "--block"], "RedForest refused contact."),
+        ("RedForest", ["link", "--target", "BlueLake", "--revoke"], "RedForest revoked the contact."),
+        ("BlueLake", ["link", "--target", "RedForest", "--block"], "You blocked RedForest."),
+        ("BlueLake", ["link", "--target", "RedForest", "--revoke"], "You revoked the contact with RedForest."),
+    ] {
+        let (bus, id) = held();
+        bus.relay(who, decision).success();
+        let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+        let notices: Vec<String> = column(&mail["messages"], "body").iter().map(text).collect();
+        assert_eq!(notices, [format!("{expected} Message #{id} was not delivered to RedForest.")]);
+        assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
+    }
+}
+
+#[test]
 fn a_lapse_tells_the_sender_once() {
     let (bus, id) = held();
     for _ in 0..7 {
@@ -99,7 +221,9 @@ fn a_lapse_tells_the_sender_once() {
     bus.advance(hours(7));
     let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
     assert_eq!(column(&mail["messages"], "from"), ["relay"]);
-    assert!(text(&mail["messages"][0]["body"]).contains(&format!("#{id}")));
+    let body =
+        format!("RedForest never answered the request for contact. Message #{id} was not delivered to RedForest.");
+    assert_eq!(mail["messages"][0]["body"], body);
     assert_eq!(state_for(&bus, id, "RedForest"), "lapsed");
     bus.relay("BlueLake", ["reserve", "src/**"]).success();
     assert_eq!(bus.inbox("BlueLake").len(), 1);
@@ -107,6 +231,24 @@ fn a_lapse_tells_the_sender_once() {
     bus.relay("RedForest", ["start"]).success();
     bus.relay("RedForest", ["link", "--target", "BlueLake", "--accept"]).fails("LINK_NOT_FOUND");
     assert_eq!(bus.inbox("RedForest"), [0; 0]);
+}
+
+#[test]
+fn every_verb_that_counts_the_mail_counts_the_notice() {
+    for verb in [["start"].as_slice(), &["status"], &["prepare", "--thread", "bd-2"], &["poll"]] {
+        let (bus, _) = held();
+        bus.advance(days(7));
+        // Seven days on it is just not retired.
+        let answer = bus.relay("BlueLake", verb).success().result();
+        let unread = |answer: &serde_json::Value| answer["unread"].as_u64().or(answer["inbox"]["unread"].as_u64());
+        if verb[0] == "prepare" {
+            assert!(bus.kinds(0).contains(&"held_lapsed".to_owned()));
+        } else {
+            assert_eq!(unread(&answer), Some(1), "{verb:?}");
+        }
+        assert_eq!(unread(&bus.relay("BlueLake", ["start"]).success().result()), Some(1), "{verb:?}");
+        assert_eq!(bus.inbox("BlueLake").len(), 1, "{verb:?}");
+    }
 }
 
 #[test]

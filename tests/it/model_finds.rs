@@ -68,7 +68,9 @@ fn a_poll_neither_needs_nor_takes_a_key_when_it_tells_of_lapsed_mail() {
 fn held_mail_arrives_when_the_one_who_was_asked_asks_back_later() {
     let bus = held();
     bus.advance(days(4));
-    bus.relay("RedForest", ["poll"]).success();
+    for agent in ["BlueLake", "RedForest"] {
+        bus.relay(agent, ["agents"]).success();
+    }
     bus.advance(days(4));
     // BlueLake's request has lapsed; RedForest's own is accepted by policy, and an accepted link is mutual.
     bus.relay("RedForest", ["link", "--target", "BlueLake"]).success();

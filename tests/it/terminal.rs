@@ -80,17 +80,27 @@ impl Bus {
 
     /// Starts a command that is expected to wait.
     pub fn spawn(&self, agent: &str, args: &[&str]) -> Waiter {
-        let mut command = self.args(agent, args);
-        let line = format!("{command:?}");
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Waiter { child: Some(child), line }
+        start(self.args(agent, args))
     }
 
     /// The same, returning once the process has announced that it waits.
     #[track_caller]
     pub fn waiting(&self, agent: &str, args: &[&str]) -> Waiter {
+        self.until_it_waits(self.spawn(agent, args))
+    }
+
+    /// The same with these variables and in the name of nobody in particular.
+    #[track_caller]
+    pub fn waiting_with(&self, variables: &[(&str, &str)], args: &[&str]) -> Waiter {
+        let mut command = self.args("", args);
+        command.envs(variables.iter().copied());
+        self.until_it_waits(start(command))
+    }
+
+    #[track_caller]
+    fn until_it_waits(&self, waiter: Waiter) -> Waiter {
         let presence = self.store().join("presence");
-        self.spawn(agent, args).until(|pid| {
+        waiter.until(|pid| {
             let name = format!("{pid}-");
             std::fs::read_dir(&presence).unwrap().filter_map(Result::ok).any(|entry| {
                 let file = entry.file_name().into_string().unwrap();
@@ -98,6 +108,12 @@ impl Bus {
             })
         })
     }
+}
+
+fn start(mut command: Command) -> Waiter {
+    let line = format!("{command:?}");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    Waiter { child: Some(child), line }
 }
 
 /// A process that waits. It does not outlive the test.

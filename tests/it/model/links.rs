@@ -4,7 +4,9 @@ use relay_core::domain::agent::Policy;
 use relay_core::domain::delivery::Line;
 use relay_core::verbs::link::Input;
 
-use super::state::{Copy, DAY, Decided, HOUR, Link, LinkState, Message, Model, Number, Outcome, RELAY, Standing, Who};
+use super::state::{
+    Agent, Copy, DAY, Decided, HOUR, Link, LinkState, Message, Model, Number, Outcome, RELAY, Standing, Who,
+};
 
 /// What asking somebody for contact comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,18 +45,26 @@ impl Model {
     }
 
     pub fn asking(&self, me: Who, other: Who) -> Asking {
-        let policy = self.agent(other).unwrap().policy;
+        let agent = self.agent(other).unwrap();
+        let (policy, is_closed) = (agent.policy, self.is_closed(agent));
         let link = self.link(me, other);
         match link.map(|link| (self.link_state(link), link.from == me)) {
             Some((LinkState::Blocked, _)) => Asking::Refused,
             Some((LinkState::Accepted, _)) => Asking::Stands,
-            _ if policy == Policy::BlockAll => Asking::Refused,
+            _ if is_closed => Asking::Refused,
             Some((LinkState::Requested, true)) => Asking::Waits,
             Some((LinkState::Requested, false)) => Asking::AcceptsTheirs,
-            Some((LinkState::Revoked, _)) => Asking::IsNew,
-            Some((LinkState::Lapsed, _)) | None if policy == Policy::ContactsOnly => Asking::IsNew,
+            Some(_) if self.revoked_last(me, other) => Asking::IsNew,
+            _ if policy == Policy::ContactsOnly => Asking::IsNew,
             _ => Asking::AcceptedByPolicy,
         }
+    }
+
+    /// Whether the last decision between the two, before every request that nobody answered, is a revoke.
+    fn revoked_last(&self, me: Who, other: Who) -> bool {
+        let joins = |link: &&Link| [(me, other), (other, me)].contains(&(link.from, link.to));
+        let decided = self.links.iter().filter(joins).filter(|link| link.decided != Decided::Requested);
+        decided.max_by_key(|link| link.id).is_some_and(|link| link.decided == Decided::Revoked)
     }
 
     pub fn ask_for_contact(&mut self, me: Who, other: Who, ttl: Option<i64>) -> Outcome<Number> {
@@ -79,7 +89,13 @@ impl Model {
         id
     }
 
-    /// Accepted is mutual: what either side holds for the other is delivered by this event.
+    /// No link opens this one.
+    fn is_closed(&self, agent: &Agent) -> bool {
+        self.standing(agent) != Standing::Active || agent.policy == Policy::BlockAll
+    }
+
+    /// Accepted is mutual: what either side holds for the other is delivered by this event, or given up where no link
+    /// opens the recipient.
     fn complete(&mut self, me: Who, id: Number) -> Number {
         let by = self.event("link_accepted", me);
         let now = self.now;
@@ -88,9 +104,12 @@ impl Model {
         link.expires = now + (link.expires - link.asked_at);
         let (from, to) = (link.from, link.to);
         for (sender, recipient) in [(from, to), (to, from)] {
+            let is_closed = self.is_closed(self.agent(recipient).unwrap());
             for (message, to) in self.held_of(sender) {
-                if to == recipient {
-                    self.deliver_held(message, recipient, by);
+                match (to == recipient, is_closed) {
+                    (false, _) => {}
+                    (true, true) => self.give_up(me, message, sender, recipient),
+                    (true, false) => self.deliver_held(message, recipient, by),
                 }
             }
         }
@@ -129,26 +148,34 @@ impl Model {
             self.links.push(Link { id, from: me, to: other, decided, blockers, asked_at, expires });
         }
         self.links.iter_mut().find(|link| link.id == id).unwrap().blockers.insert(me);
-        for (message, to) in self.held_of(other) {
-            if to == me {
-                self.give_up(me, message, other, me);
+        self.give_up_between(me, other);
+        id
+    }
+
+    /// A block and a revoke end the waiting of all held mail between the two.
+    fn give_up_between(&mut self, me: Who, other: Who) {
+        for (sender, recipient) in [(other, me), (me, other)] {
+            for (message, to) in self.held_of(sender) {
+                if to == recipient {
+                    self.give_up(me, message, sender, recipient);
+                }
             }
         }
-        id
     }
 
     fn revoke(&mut self, me: Who, other: Who) -> Outcome<Number> {
         let link = self.link(me, other).ok_or("LINK_NOT_FOUND")?.clone();
         if link.blockers.contains(me) || link.decided != Decided::Revoked {
             self.event("link_revoked", me);
-            let link = self.links.iter_mut().find(|known| known.id == link.id).unwrap();
-            link.decided = Decided::Revoked;
-            link.blockers.remove(me);
+            let revoked = self.links.iter_mut().find(|known| known.id == link.id).unwrap();
+            revoked.decided = Decided::Revoked;
+            revoked.blockers.remove(me);
+            self.give_up_between(me, other);
         }
         Ok(link.id)
     }
 
-    /// Mail of mine whose consent was refused, withdrawn or never came.
+    /// Mail of mine whose consent never came.
     pub fn lapsed_mail(&self, me: Who) -> Vec<(Number, Who)> {
         let waits = |recipient: Who| {
             let state = self.link(me, recipient).map(|link| self.link_state(link));
@@ -203,10 +230,7 @@ impl Model {
         let agent = self.agent(other).unwrap();
         let link = self.link(me, other);
         let state = link.map(|link| self.link_state(link));
-        if self.standing(agent) != Standing::Active
-            || state == Some(LinkState::Blocked)
-            || agent.policy == Policy::BlockAll
-        {
+        if state == Some(LinkState::Blocked) || self.is_closed(agent) {
             return Reach::Never;
         }
         let consents = match agent.policy {

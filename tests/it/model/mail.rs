@@ -166,7 +166,9 @@ impl Model {
         }
         let thread = thread.ok_or("INPUT_INVALID")?;
         let members = self.threads[thread].members.iter().copied();
-        Ok(members.filter(|who| self.agent(who).is_some()).collect())
+        // The agents, then the human.
+        let (agents, others): (Vec<Who>, Vec<Who>) = members.partition(|who| self.agent(who).is_some());
+        Ok(agents.into_iter().chain(others.into_iter().filter(|who| *who == HUMAN)).collect())
     }
 
     /// Named recipients who cannot be reached fail the message; those of a group are left out. `--hold` asks and holds.

@@ -162,6 +162,8 @@ pub struct Model {
     pub tip: Number,
     pub kinds: Vec<&'static str>,
     pub agents: Vec<Agent>,
+    /// Whom each session speaks for when nobody is named.
+    pub sessions: BTreeMap<String, Who>,
     pub links: Vec<Link>,
     pub threads: BTreeMap<String, Thread>,
     pub messages: Vec<Message>,
@@ -180,6 +182,7 @@ impl Model {
             tip: 1,
             kinds: Vec::new(),
             agents: Vec::new(),
+            sessions: BTreeMap::new(),
             links: Vec::new(),
             threads: BTreeMap::new(),
             messages: Vec::new(),

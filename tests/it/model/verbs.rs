@@ -107,24 +107,28 @@ impl Model {
                 name: who,
                 standing: Standing::Active,
                 policy: relay_core::domain::agent::Policy::Auto,
-                session: input.session.clone(),
+                session: None,
                 parent,
                 thread: None,
                 seen: self.now,
             });
+            let session = self.given_session(who, input);
+            self.bind(who, session);
             self.event("agent_registered", who);
         } else {
             self.resume(who, input)?;
         }
         self.touch(who);
+        self.settle_held(who);
         let claimed = self.claim(who, &input.path, None, true, reason, false)?;
         let (granted, conflicts) = (&claimed["granted"], &claimed["conflicts"]);
         Ok(json!({"agent": {"name": who}, "new": new, "granted": granted, "conflicts": conflicts}))
     }
 
     fn resume(&mut self, who: Who, input: &start::Input) -> Outcome<()> {
+        let given = self.given_session(who, input);
         let agent = self.agent(who).unwrap();
-        let is_other = matches!((&agent.session, &input.session), (Some(bound), Some(given)) if bound != given);
+        let is_other = matches!((&agent.session, &given), (Some(bound), Some(given)) if bound != given);
         if is_other && self.is_alive(who) && !input.take_over {
             return Err("AGENT_NAME_TAKEN".into());
         }
@@ -132,20 +136,34 @@ impl Model {
         if standing == Standing::Suspended {
             return Err("AGENT_SUSPENDED".into());
         }
-        let binds = input.session.is_some() && input.session != agent.session;
-        if standing == Standing::Retired || binds {
+        let is_news = |given: &String| agent.session.as_ref() != Some(given) || self.sessions.get(given) != Some(&who);
+        if standing == Standing::Retired || given.as_ref().is_some_and(is_news) {
             self.event("agent_resumed", who);
-            let agent = self.agent_mut(who);
-            agent.standing = Standing::Active;
-            agent.session = input.session.clone().or(agent.session.take());
+            self.agent_mut(who).standing = Standing::Active;
+            self.bind(who, given);
         }
         Ok(())
+    }
+
+    /// A subagent takes no session that speaks for somebody else.
+    fn given_session(&self, who: Who, input: &start::Input) -> Option<String> {
+        let is_subagent = self.agent(who).is_some_and(|agent| agent.parent.is_some());
+        let is_free = |session: &&String| self.sessions.get(*session).is_none_or(|owner| *owner == who);
+        input.session.as_ref().filter(|session| !is_subagent || is_free(session)).cloned()
+    }
+
+    fn bind(&mut self, who: Who, session: Option<String>) {
+        if let Some(session) = session {
+            self.agent_mut(who).session = Some(session.clone());
+            self.sessions.insert(session, who);
+        }
     }
 
     fn prepare(&mut self, call: &Call, input: &prepare::Input) -> Outcome<Value> {
         self.write_as_newcomer(call, |model| {
             if model.agent(call.who).is_some() {
                 model.acting(call.who)?;
+                model.settle_held(call.who);
             } else {
                 model.arrive(call.who, &input.start, None)?;
             }
@@ -195,7 +213,11 @@ impl Model {
 
     fn change_standing(&mut self, by: Who, input: &standing::Input) -> Outcome<Value> {
         let name = input.name.as_ref().map_or(by, |name| known(name.as_str()).unwrap());
-        let before = self.agent(name).ok_or_else(|| Refused::from("AGENT_NOT_REGISTERED"))?.standing;
+        let agent = self.agent(name).ok_or_else(|| Refused::from("AGENT_NOT_REGISTERED"))?;
+        if input.action == standing::Action::Suspend && self.standing(agent) == Standing::Retired {
+            return Err("AGENT_RETIRED".into());
+        }
+        let before = agent.standing;
         let (after, kind) = match (input.action, before) {
             (standing::Action::Retire, _) => (Standing::Retired, "agent_retired"),
             (standing::Action::Suspend, _) => (Standing::Suspended, "agent_suspended"),

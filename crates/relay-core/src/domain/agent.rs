@@ -59,6 +59,16 @@ impl Standing {
     pub fn parse(text: &str) -> Option<Self> {
         [Standing::Active, Standing::Suspended, Standing::Retired].into_iter().find(|s| s.as_str() == text)
     }
+
+    /// Only `start` revives: a suspension of somebody retired would be a way back without it.
+    pub fn suspended(self) -> Option<Self> {
+        (self != Standing::Retired).then_some(Standing::Suspended)
+    }
+
+    /// Lifting a suspension where there is none changes nothing.
+    pub fn reinstated(self) -> Self {
+        if self == Standing::Suspended { Standing::Active } else { self }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +108,23 @@ impl Agent {
             Standing::Active if now.since(seen_at) > RETIRED_AFTER => Standing::Retired,
             standing => standing,
         }
+    }
+
+    /// Whether this session still speaks for the agent that it once started: the newest one does, and no other.
+    pub fn is_bound_to(&self, session: &str) -> bool {
+        self.session.as_deref() == Some(session)
+    }
+
+    /// The session that this agent is bound to by starting, of the one that it gives and the harness's own.
+    ///
+    /// A subagent runs inside its parent's session, and a call from there is its parent's: only a session that it gives
+    /// can be its own.
+    pub fn session_to_bind<'a>(
+        is_subagent: bool,
+        given: Option<&'a String>,
+        harness: Option<&'a String>,
+    ) -> Option<&'a String> {
+        given.or(harness.filter(|_| !is_subagent))
     }
 
     /// Whether the two are one party towards others: a subagent shares its parent's claims, siblings do not.
@@ -180,6 +207,40 @@ mod tests {
             assert_eq!((standing.as_str(), Standing::parse(word)), (word, Some(standing)));
         }
         assert_eq!(Standing::parse("gone"), None);
+    }
+
+    #[test]
+    fn only_start_revives() {
+        use Standing::*;
+        for (before, suspended, reinstated) in
+            [(Active, Some(Suspended), Active), (Suspended, Some(Suspended), Active), (Retired, None, Retired)]
+        {
+            assert_eq!((before.suspended(), before.reinstated()), (suspended, reinstated), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_newest_session_speaks_for_an_agent() {
+        let bound =
+            |session: Option<&str>| Agent { session: session.map(str::to_owned), ..agent(Standing::Active, NOW) };
+        for (session, asked, expected) in [(Some("s2"), "s2", true), (Some("s2"), "s1", false), (None, "s1", false)] {
+            assert_eq!(bound(session).is_bound_to(asked), expected, "{session:?} {asked}");
+        }
+    }
+
+    #[test]
+    fn a_subagent_never_takes_the_session_that_it_runs_in() {
+        let (given, harness) = ("own".to_owned(), "parents".to_owned());
+        for (is_subagent, given, harness, expected) in [
+            (false, None, None, None),
+            (false, None, Some(&harness), Some("parents")),
+            (false, Some(&given), Some(&harness), Some("own")),
+            (true, None, Some(&harness), None),
+            (true, Some(&given), Some(&harness), Some("own")),
+        ] {
+            let bound = Agent::session_to_bind(is_subagent, given, harness);
+            assert_eq!(bound.map(String::as_str), expected, "{is_subagent} {given:?} {harness:?}");
+        }
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::Policy;
+use super::agent::{Policy, Standing};
 use super::event::Number;
 use super::name::Party;
+use super::routing::{Barrier, closed};
 use super::time::Timestamp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,6 +53,8 @@ pub struct Link {
     pub to_blocks: bool,
     /// Accepted by the recipient's policy rather than by a decision.
     pub by_policy: bool,
+    /// The last that was decided between the two, in this link or one before it, is a revoke.
+    pub after_revoke: bool,
     pub requested_at: Timestamp,
     pub expires_at: Timestamp,
     pub why: Option<String>,
@@ -96,23 +99,89 @@ pub enum Asked {
     /// The same request waits already.
     StillWaits,
     Waits,
-    Refused,
+    Refused(Barrier),
 }
 
-/// Decides a request by `from` for contact with somebody of `policy`.
+/// Whom a request for contact is put to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Door {
+    pub standing: Standing,
+    pub policy: Policy,
+    pub same_project: bool,
+}
+
+/// Decides a request by `from` for contact with somebody behind this door.
 ///
-/// Only a policy of the same project speaks for its agent, and after a revoke it no longer does.
-pub fn ask(link: Option<&Link>, from: &Party, policy: Policy, same_project: bool, now: Timestamp) -> Asked {
+/// Whoever retired, is suspended or takes no mail consents to nothing, and nobody's policy speaks for it meanwhile.
+/// Only a policy of the same project speaks for its agent, and after a revoke it no longer does, however many requests
+/// lapse, until somebody accepts one.
+pub fn ask(link: Option<&Link>, from: &Party, door: Door, now: Timestamp) -> Asked {
     let state = link.map(|link| link.state(now));
+    let consents = door.same_project && matches!(door.policy, Policy::Auto | Policy::Open);
     match (state, link) {
-        (Some(LinkState::Blocked), _) => Asked::Refused,
-        (Some(LinkState::Accepted), _) => Asked::Standing,
-        _ if policy == Policy::BlockAll => Asked::Refused,
+        (Some(LinkState::Blocked), _) => return Asked::Refused(Barrier::Blocked),
+        (Some(LinkState::Accepted), _) => return Asked::Standing,
+        _ => {}
+    }
+    if let Some(barrier) = closed(door.standing, door.policy) {
+        return Asked::Refused(barrier);
+    }
+    match (state, link) {
         (Some(LinkState::Requested), Some(link)) if link.from != *from => Asked::AcceptsTheirs,
         (Some(LinkState::Requested), _) => Asked::StillWaits,
-        (Some(LinkState::Revoked), _) => Asked::Waits,
-        _ if same_project && matches!(policy, Policy::Auto | Policy::Open) => Asked::AcceptedByPolicy,
+        (_, Some(link)) if link.after_revoke => Asked::Waits,
+        _ if consents => Asked::AcceptedByPolicy,
         _ => Asked::Waits,
+    }
+}
+
+/// Which side of held mail did something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Sender,
+    Recipient,
+}
+
+/// Why held mail is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    Lapsed,
+    Blocked(Side),
+    Revoked(Side),
+    /// Accepted, and no link opens this.
+    Closed(Barrier),
+}
+
+impl GivenUp {
+    /// What became of held mail that no decision took with it; none while it waits.
+    pub fn found(link: Option<&Link>, recipient: &Party, now: Timestamp) -> Option<Self> {
+        match (link.map(|link| link.state(now)), link) {
+            (Some(LinkState::Requested | LinkState::Accepted), _) => None,
+            (Some(LinkState::Blocked), Some(link)) if link.is_blocked_by(recipient) => {
+                Some(GivenUp::Blocked(Side::Recipient))
+            }
+            (Some(LinkState::Blocked), _) => Some(GivenUp::Blocked(Side::Sender)),
+            // Whoever revokes gives up its own mail in the same breath.
+            (Some(LinkState::Revoked), _) => Some(GivenUp::Revoked(Side::Recipient)),
+            (Some(LinkState::Lapsed) | None, _) => Some(GivenUp::Lapsed),
+        }
+    }
+
+    /// A decision stands behind it, rather than time alone.
+    pub fn is_decided(self) -> bool {
+        self != GivenUp::Lapsed
+    }
+
+    /// What happened, as the sender reads it.
+    pub fn tell(self, recipient: &Party) -> String {
+        match self {
+            GivenUp::Lapsed => format!("{recipient} never answered the request for contact"),
+            GivenUp::Blocked(Side::Recipient) => format!("{recipient} refused contact"),
+            GivenUp::Blocked(Side::Sender) => format!("You blocked {recipient}"),
+            GivenUp::Revoked(Side::Recipient) => format!("{recipient} revoked the contact"),
+            GivenUp::Revoked(Side::Sender) => format!("You revoked the contact with {recipient}"),
+            GivenUp::Closed(barrier) => format!("{recipient} {}", barrier.tell()),
+        }
     }
 }
 
@@ -123,6 +192,7 @@ mod tests {
     use crate::domain::time::Span;
 
     const NOW: Timestamp = Timestamp::from_millis(1_794_700_800_000);
+    const ACTIVE: Standing = Standing::Active;
 
     fn party(name: &str) -> Party {
         Party::Agent(AgentName::parse(name).unwrap_or_else(|fault| panic!("{fault}")))
@@ -137,6 +207,7 @@ mod tests {
             from_blocks,
             to_blocks,
             by_policy: false,
+            after_revoke: decided == Decided::Revoked,
             requested_at: NOW,
             expires_at: NOW.plus(expires),
             why: None,
@@ -165,7 +236,7 @@ mod tests {
         let hour = Span::hours(1);
         let check = |link: Option<&Link>, from: &str, policy, same_project, expected| {
             assert_eq!(
-                ask(link, &party(from), policy, same_project, NOW),
+                ask(link, &party(from), Door { standing: ACTIVE, policy, same_project }, NOW),
                 expected,
                 "{link:?} {from} {policy:?} {same_project}"
             );
@@ -174,7 +245,7 @@ mod tests {
             (Policy::Open, AcceptedByPolicy, Waits),
             (Policy::Auto, AcceptedByPolicy, Waits),
             (Policy::ContactsOnly, Waits, Waits),
-            (Policy::BlockAll, Refused, Refused),
+            (Policy::BlockAll, Refused(Barrier::BlockAll), Refused(Barrier::BlockAll)),
         ] {
             check(None, "Blue", policy, true, at_home);
             check(None, "Blue", policy, false, elsewhere);
@@ -189,9 +260,34 @@ mod tests {
         let revoked = link(Decided::Revoked, false, false, hour);
         check(Some(&revoked), "Blue", Policy::Auto, true, Waits);
         check(Some(&revoked), "Red", Policy::Open, true, Waits);
+        // A revoke is not outwaited: the request after it lapsed, and the next one waits as well.
+        for (from, policy) in [("Blue", Policy::Auto), ("Red", Policy::Open)] {
+            let outwaited = Link { after_revoke: true, ..link(Decided::Requested, false, false, Span::millis(0)) };
+            check(Some(&outwaited), from, policy, true, Waits);
+        }
         let blocked = link(Decided::Accepted, true, false, hour);
-        check(Some(&blocked), "Blue", Policy::Auto, true, Refused);
-        check(Some(&blocked), "Red", Policy::Open, true, Refused);
+        check(Some(&blocked), "Blue", Policy::Auto, true, Refused(Barrier::Blocked));
+        check(Some(&blocked), "Red", Policy::Open, true, Refused(Barrier::Blocked));
+    }
+
+    #[test]
+    fn no_policy_consents_for_somebody_who_is_gone() {
+        let hour = Span::hours(1);
+        let requested = link(Decided::Requested, false, false, hour);
+        let accepted = link(Decided::Accepted, false, false, hour);
+        for (standing, barrier) in [(Standing::Retired, Barrier::Retired), (Standing::Suspended, Barrier::Suspended)] {
+            for policy in Policy::ALL {
+                let door = Door { standing, policy, same_project: true };
+                for (link, from) in [(None, "Blue"), (Some(&requested), "Blue"), (Some(&requested), "Red")] {
+                    assert_eq!(
+                        ask(link, &party(from), door, NOW),
+                        Asked::Refused(barrier),
+                        "{policy:?} {from} {link:?}"
+                    );
+                }
+                assert_eq!(ask(Some(&accepted), &party("Blue"), door, NOW), Asked::Standing);
+            }
+        }
     }
 
     #[test]
@@ -206,6 +302,33 @@ mod tests {
         assert_eq!(link(Decided::Requested, true, true, Span::hours(1)).blockers().count(), 2);
         assert_eq!(one.other(&party("Blue")), &party("Red"));
         assert_eq!(one.other(&party("Red")), &party("Blue"));
+    }
+
+    #[test]
+    fn the_sender_of_held_mail_reads_what_happened() {
+        let hour = Span::hours(1);
+        let check = |link: Option<Link>, expected: Option<&str>| {
+            let found = GivenUp::found(link.as_ref(), &party("Red"), NOW).map(|why| why.tell(&party("Red")));
+            assert_eq!(found.as_deref(), expected, "{link:?}");
+        };
+        check(Some(link(Decided::Requested, false, false, hour)), None);
+        check(Some(link(Decided::Accepted, false, false, hour)), None);
+        let lapsed = Some("Red never answered the request for contact");
+        check(Some(link(Decided::Requested, false, false, Span::millis(0))), lapsed);
+        check(None, lapsed);
+        check(Some(link(Decided::Requested, false, true, hour)), Some("Red refused contact"));
+        check(Some(link(Decided::Requested, true, true, hour)), Some("Red refused contact"));
+        check(Some(link(Decided::Requested, true, false, hour)), Some("You blocked Red"));
+        check(Some(link(Decided::Revoked, false, false, hour)), Some("Red revoked the contact"));
+        assert_eq!(GivenUp::Revoked(Side::Sender).tell(&party("Red")), "You revoked the contact with Red");
+        for (barrier, expected) in [
+            (Barrier::Retired, "Red has retired"),
+            (Barrier::Suspended, "Red is suspended"),
+            (Barrier::BlockAll, "Red takes no mail"),
+        ] {
+            assert_eq!(GivenUp::Closed(barrier).tell(&party("Red")), expected);
+        }
+        assert_eq!([GivenUp::Lapsed, GivenUp::Revoked(Side::Sender)].map(GivenUp::is_decided), [false, true]);
     }
 
     #[test]

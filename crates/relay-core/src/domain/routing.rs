@@ -1,5 +1,7 @@
 //! Whether a message may reach a recipient: the recipient's policy, the context both share, and what beats them.
 
+use serde::{Deserialize, Serialize};
+
 use super::agent::{Policy, Standing};
 use super::contact::LinkState;
 
@@ -37,7 +39,8 @@ pub struct Question {
 }
 
 /// Why somebody cannot be reached whatever the sender does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Barrier {
     Retired,
     Suspended,
@@ -54,6 +57,16 @@ impl Barrier {
             Barrier::BlockAll => "block_all",
         }
     }
+
+    /// What is said of the one behind it, after its name.
+    pub fn tell(self) -> &'static str {
+        match self {
+            Barrier::Retired => "has retired",
+            Barrier::Suspended => "is suspended",
+            Barrier::Blocked => "is behind a block",
+            Barrier::BlockAll => "takes no mail",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,21 +80,23 @@ pub enum Verdict {
     Required,
 }
 
+/// What keeps everybody but the human from an agent, whatever stands between the two: no thread or link opens it.
+pub fn closed(recipient: Standing, policy: Policy) -> Option<Barrier> {
+    match recipient {
+        Standing::Retired => Some(Barrier::Retired),
+        Standing::Suspended => Some(Barrier::Suspended),
+        Standing::Active => (policy == Policy::BlockAll).then_some(Barrier::BlockAll),
+    }
+}
+
 /// The rule. What beats everything comes first, then consent, then context.
 pub fn decide(question: Question) -> Verdict {
-    match question.recipient {
-        Standing::Retired => return Verdict::Barred(Barrier::Retired),
-        Standing::Suspended => return Verdict::Barred(Barrier::Suspended),
-        Standing::Active => {}
-    }
-    if question.from_human {
-        return Verdict::Deliver;
-    }
-    if question.link == Some(LinkState::Blocked) {
-        return Verdict::Barred(Barrier::Blocked);
-    }
-    if question.policy == Policy::BlockAll {
-        return Verdict::Barred(Barrier::BlockAll);
+    match closed(question.recipient, question.policy) {
+        Some(gone @ (Barrier::Retired | Barrier::Suspended)) => return Verdict::Barred(gone),
+        _ if question.from_human => return Verdict::Deliver,
+        _ if question.link == Some(LinkState::Blocked) => return Verdict::Barred(Barrier::Blocked),
+        Some(barrier) => return Verdict::Barred(barrier),
+        None => {}
     }
     let consents = question.link == Some(LinkState::Accepted)
         || question.same_project
@@ -206,8 +221,20 @@ mod tests {
     }
 
     #[test]
+    fn retirement_suspension_and_block_all_close_an_agent() {
+        for policy in Policy::ALL {
+            assert_eq!(closed(Standing::Retired, policy), Some(Barrier::Retired), "{policy:?}");
+            assert_eq!(closed(Standing::Suspended, policy), Some(Barrier::Suspended), "{policy:?}");
+            let expected = (policy == Policy::BlockAll).then_some(Barrier::BlockAll);
+            assert_eq!(closed(Standing::Active, policy), expected, "{policy:?}");
+        }
+    }
+
+    #[test]
     fn a_barrier_is_named_as_the_caller_reads_it() {
         let named = [Barrier::Retired, Barrier::Suspended, Barrier::Blocked, Barrier::BlockAll].map(Barrier::as_str);
         assert_eq!(named, ["retired", "suspended", "blocked", "block_all"]);
+        let told = [Barrier::Retired, Barrier::Suspended, Barrier::Blocked, Barrier::BlockAll].map(Barrier::tell);
+        assert_eq!(told, ["has retired", "is suspended", "is behind a block", "takes no mail"]);
     }
 }

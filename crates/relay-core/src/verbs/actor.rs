@@ -61,20 +61,26 @@ impl Actor {
 }
 
 /// The name a call means: `--agent` wins; otherwise the session's agent and `RELAY_AGENT` must agree.
+///
+/// A session from which its agent was taken over still names that agent, so that `start` can take it back; it binds
+/// nobody who says another name.
 pub(super) fn meant(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<Option<AgentName>> {
     if let Some(name) = &ctx.caller.named {
         return Ok(Some(name.clone()));
     }
-    let bound = match &ctx.caller.session {
-        Some(session) => facts.agent_of_session(session)?.map(|agent| agent.name),
-        None => None,
+    let (started, is_bound) = match &ctx.caller.session {
+        Some(session) => match facts.agent_of_session(session)? {
+            Some(agent) => (Some(agent.name.clone()), agent.is_bound_to(session)),
+            None => (None, false),
+        },
+        None => (None, false),
     };
-    match (bound, &ctx.caller.variable) {
-        (Some(bound), Some(variable)) if !bound.same_as(variable) => Err(Code::IdentityMismatch
+    match (started, &ctx.caller.variable) {
+        (Some(bound), Some(variable)) if is_bound && !bound.same_as(variable) => Err(Code::IdentityMismatch
             .refuse(format!("the session is bound to {bound}, but RELAY_AGENT says {variable}"))
             .with("bound", bound.as_str())
             .with("variable", variable.as_str())),
-        (bound, variable) => Ok(bound.or_else(|| variable.clone())),
+        (started, variable) => Ok(variable.clone().or(started)),
     }
 }
 
@@ -92,6 +98,7 @@ pub(super) fn acting(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<Actor> {
         return Err(not_registered(facts, &name)?);
     };
     owned(ctx, &agent)?;
+    not_taken_over(ctx, facts, &agent)?;
     match state(ctx, &agent) {
         Standing::Active => Ok(Actor::Agent(Box::new(agent))),
         Standing::Retired => {
@@ -127,6 +134,27 @@ pub(super) fn owned(ctx: &Ctx<'_>, agent: &Agent) -> Result<()> {
             agent.name, agent.credential, ctx.caller.credential
         ))
         .with("name", agent.name.as_str()))
+}
+
+/// A call that speaks for an agent only by its session does so no longer once another session has the agent.
+fn not_taken_over(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent) -> Result<()> {
+    let (None, Some(session)) = (&ctx.caller.named, &ctx.caller.session) else {
+        return Ok(());
+    };
+    let started_it = facts.agent_of_session(session)?.is_some_and(|started| started.name.same_as(&agent.name));
+    if !started_it || agent.is_bound_to(session) {
+        return Ok(());
+    }
+    let name = &agent.name;
+    let taker = agent.session.as_deref().unwrap_or_default();
+    Err(Code::IdentityMismatch
+        .refuse(format!(
+            "session {taker:?} took over {name}, and this session acts as it no longer; take it back with `relay start \
+             --agent {name} --take-over`, or start under another name"
+        ))
+        .with("taken", name.as_str())
+        .with("session", session.as_str())
+        .with("by_session", taker))
 }
 
 fn not_registered(facts: &dyn Facts, name: &AgentName) -> Result<Refusal> {

@@ -23,7 +23,7 @@ pub(super) enum Task {
     /// The other project records the request first; then this one keeps a copy.
     Ask(link::Input),
     /// Decided here; the other project is told.
-    TellLink(link::Input),
+    TellLink(link::Tidings),
     TellAck {
         ids: Vec<Number>,
     },
@@ -164,7 +164,7 @@ fn carry(ctx: &Ctx<'_>, crossing: &Crossing, task: &Task) -> Result<()> {
             }
             None => drop_noted(ctx, &crossing.actor, key),
         },
-        (Task::TellLink(input), Some(name)) => tell_link(ctx, name, project, key, input),
+        (Task::TellLink(tidings), Some(name)) => tell_link(ctx, name, project, key, tidings),
         (Task::TellAck { ids }, Some(name)) => tell_ack(ctx, name, project, key, ids),
     }
 }
@@ -187,9 +187,11 @@ pub(super) fn tell_link(
     name: &AgentName,
     project: &ProjectKey,
     key: &str,
-    input: &link::Input,
+    tidings: &link::Tidings,
 ) -> Result<()> {
-    as_guest(ctx, project, key, |guest| link::decide_as_guest(guest, &guest_party(ctx, name), input))?;
+    as_guest(ctx, project, key, |guest| {
+        link::decide_as_guest(guest, &guest_party(ctx, name), &tidings.input, tidings.closed)
+    })?;
     drop_noted(ctx, &Party::Agent(name.clone()), key)
 }
 

@@ -2,14 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::actor::{self, Actor};
 use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
-use super::{Ctx, Done, Outcome as Any, actor, post, recipients};
-use crate::domain::contact::{self, Asked, Decided, Link, LinkState};
+use super::{Ctx, Done, Outcome as Any, post, recipients};
+use crate::domain::agent::{Policy, Standing};
+use crate::domain::contact::{self, Asked, Decided, Door, GivenUp, Link, LinkState, Side};
 use crate::domain::event::{Happened, Number};
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
 use crate::domain::name::{Address, AgentName, Party, ProjectKey};
+use crate::domain::routing::{self, Barrier};
+use crate::domain::shell;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::{Facts, Result};
@@ -25,6 +29,9 @@ pub struct Input {
     pub block: bool,
     pub revoke: bool,
     pub list: bool,
+    /// The request that the human answers, where several wait for the same agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
 }
@@ -37,8 +44,18 @@ pub struct Outcome {
     pub links: Option<Vec<LinkShape>>,
 }
 
+/// A decision as the other project is told of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Tidings {
+    #[serde(flatten)]
+    pub input: Input,
+    /// What keeps mail from the one who decided, although there is a link now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Barrier>,
+}
+
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    check(input)?;
+    check(ctx, input)?;
     if input.list {
         return list(ctx);
     }
@@ -66,10 +83,15 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     Ok(Done::new("link", told, Any::Link))
 }
 
-fn check(input: &Input) -> Result<()> {
+fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
     let actions = [input.accept, input.block, input.revoke, input.list].iter().filter(|chosen| **chosen).count();
     if actions > 1 {
         return Err(Code::InputInvalid.refuse("--accept, --block, --revoke and --list exclude each other"));
+    }
+    if input.id.is_some() && !(ctx.caller.human && (input.accept || input.block)) {
+        return Err(Code::InputInvalid.refuse(
+            "--id is how the human picks the request to --accept or --block; an agent names the asker with --target",
+        ));
     }
     if let Some(ttl) = input.ttl
         && !(TTL_MIN..=LINK_TTL_MAX).contains(&ttl)
@@ -83,14 +105,25 @@ fn check(input: &Input) -> Result<()> {
 
 fn list(ctx: &Ctx<'_>) -> Result<Done> {
     let facts = ctx.store.read()?;
-    let actor = super::actor::acting(ctx, &*facts)?;
-    let links = facts.links_of(&actor.party())?.iter().map(|link| LinkShape::of(link, ctx.now)).collect();
+    let actor = actor::acting(ctx, &*facts)?;
+    let links = links(ctx, &*facts, &actor.party())?;
     let told = Told {
         outcome: Outcome { link: None, links: Some(links) },
         signals: writing::signals_for(ctx, &*facts, &actor)?,
         next: Vec::new(),
     };
     Ok(Done::new("link", told, Any::Link))
+}
+
+/// The links of an agent; for the human, who has none, every request that waits in the project.
+pub(super) fn links(ctx: &Ctx<'_>, facts: &dyn Facts, party: &Party) -> Result<Vec<LinkShape>> {
+    let mut links = facts.links_of(party)?;
+    if *party == Party::Human {
+        for agent in facts.agents()? {
+            links.extend(pending_for(facts, &Party::Agent(agent.name), ctx.now)?);
+        }
+    }
+    Ok(links.iter().map(|link| LinkShape::of(link, ctx.now)).collect())
 }
 
 /// A link inside this project.
@@ -108,7 +141,7 @@ fn outcome(writing: &mut Writing<'_>, link: &Link) -> Outcome {
     let shape = LinkShape::of(link, writing.ctx.now);
     if shape.state == LinkState::Requested && link.from == writing.actor.party() {
         let target = link.to.to_string();
-        writing.next.push(crate::domain::shell::line(&["relay", "link", "--target", &target, "--wait", "10m"]));
+        writing.next.push(shell::line(&["relay", "link", "--target", &target, "--wait", "10m"]));
     }
     // A reason is free text and a remembered answer holds none.
     Outcome { link: Some(LinkShape { why: None, ..shape }), links: None }
@@ -132,7 +165,8 @@ fn decide(writing: &mut Writing<'_>, other: &Party, input: &Input) -> Result<Lin
     if input.accept {
         accept(writing, other)
     } else if input.block {
-        block(writing, other)
+        let me = writing.actor.party();
+        block(writing, &me, other)
     } else if input.revoke {
         revoke(writing, other)
     } else {
@@ -140,23 +174,62 @@ fn decide(writing: &mut Writing<'_>, other: &Party, input: &Input) -> Result<Lin
     }
 }
 
-/// The human answers the requests that wait for an agent, and asks for nothing.
+/// The human answers a request that waits for an agent, and asks for nothing.
 fn decide_for(writing: &mut Writing<'_>, agent: &Party, input: &Input) -> Result<Link> {
-    if !input.accept {
-        return Err(
-            Code::InputInvalid.refuse("the human is outside policies: only --accept, for the agent named, makes sense")
-        );
+    if !(input.accept || input.block) {
+        return Err(Code::InputInvalid.refuse(
+            "the human is outside policies: only --accept and --block, of a request to the agent named, make sense",
+        ));
     }
-    let waiting: Vec<Link> = pending_for(&*writing.tx, agent, writing.ctx.now)?;
-    let mut last = None;
-    for link in waiting {
-        if let (Party::Elsewhere(asker, project), Party::Agent(asked)) = (&link.from, &link.to) {
-            note_tidings(writing, asked, asker, project, input)?;
-        }
-        last = Some(complete(writing, &link, &Party::Human, false)?);
+    let link = the_one(writing, agent, input)?;
+    if let (Party::Elsewhere(asker, project), Party::Agent(asked)) = (&link.from, &link.to) {
+        note_tidings(writing, asked, asker, project, input)?;
     }
+    if input.accept { complete(writing, &link, &Party::Human, false) } else { block(writing, &link.to, &link.from) }
+}
+
+/// The request that the human means: the only one, or the one of this number.
+fn the_one(writing: &Writing<'_>, agent: &Party, input: &Input) -> Result<Link> {
+    let mut waiting = pending_for(&*writing.tx, agent, writing.ctx.now)?;
     // Without a name in its details no step proposes to ask: the human does not.
-    last.ok_or_else(|| Code::LinkNotFound.refuse(format!("no request for contact waits for {agent}")))
+    let none = |what: &str| Code::LinkNotFound.refuse(format!("no request{what} for contact waits for {agent}"));
+    if let Some(id) = input.id {
+        let found = waiting.into_iter().find(|link| link.id == id);
+        return found.ok_or_else(|| none(&format!(" #{id}")));
+    }
+    match waiting.len() {
+        0 => Err(none("")),
+        1 => Ok(waiting.remove(0)),
+        count => {
+            let answer = if input.accept { "--accept" } else { "--block" };
+            let (target, project) = (agent.to_string(), writing.ctx.project.to_string());
+            let line = |link: &Link| {
+                let id = link.id.to_string();
+                shell::line(&[
+                    "relay",
+                    "link",
+                    "--target",
+                    &target,
+                    "--id",
+                    &id,
+                    answer,
+                    "--agent",
+                    "human",
+                    "--project",
+                    &project,
+                ])
+            };
+            let rows: Vec<String> =
+                waiting.iter().map(|link| format!("#{} from {}: {}", link.id, link.from, line(link))).collect();
+            let shapes: Vec<_> = waiting
+                .iter()
+                .map(|link| serde_json::json!({"id": link.id, "from": link.from.to_string(), "run": line(link)}))
+                .collect();
+            Err(Code::InputInvalid
+                .refuse(format!("{count} requests wait for {agent}; answer one of them: {}", rows.join("; ")))
+                .with("waiting", shapes))
+        }
+    }
 }
 
 pub(super) fn pending_for(facts: &dyn Facts, agent: &Party, now: crate::domain::time::Timestamp) -> Result<Vec<Link>> {
@@ -171,19 +244,20 @@ pub(super) fn pending_for(facts: &dyn Facts, agent: &Party, now: crate::domain::
 pub(super) fn request(writing: &mut Writing<'_>, other: &Party, why: Option<&str>, ttl: Option<Span>) -> Result<Link> {
     let me = writing.actor.party();
     let existing = writing.tx.link(&me, other)?;
-    let asked = match other.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {
-        Some(agent) => {
-            contact::ask(existing.as_ref(), &me, agent.policy, !matches!(me, Party::Elsewhere(..)), writing.ctx.now)
-        }
+    let door = match other.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {
+        Some(agent) => Door {
+            standing: actor::state(writing.ctx, &agent),
+            policy: agent.policy,
+            same_project: !matches!(me, Party::Elsewhere(..)),
+        },
         // The other project has decided already; this is the copy.
-        None => {
-            contact::ask(existing.as_ref(), &me, crate::domain::agent::Policy::ContactsOnly, false, writing.ctx.now)
-        }
+        None => Door { standing: Standing::Active, policy: Policy::ContactsOnly, same_project: false },
     };
+    let asked = contact::ask(existing.as_ref(), &me, door, writing.ctx.now);
     match (asked, existing) {
-        (Asked::Refused, existing) => {
+        (Asked::Refused(barrier), existing) => {
             let other = Party::try_from(recipients::qualified(writing, other.to_string()))?;
-            Err(refused(&me, &other, existing.as_ref()))
+            Err(refused(&me, &other, barrier, existing.as_ref()))
         }
         (Asked::Standing | Asked::StillWaits, Some(link)) => Ok(link),
         (Asked::AcceptsTheirs, Some(link)) => complete(writing, &link, &me, false),
@@ -205,17 +279,17 @@ pub(super) fn copy_request(writing: &mut Writing<'_>, other: &Party) -> Result<(
     Ok(())
 }
 
-fn refused(me: &Party, other: &Party, link: Option<&Link>) -> Refusal {
+fn refused(me: &Party, other: &Party, barrier: Barrier, link: Option<&Link>) -> Refusal {
     let own = link.is_some_and(|link| link.is_blocked_by(me));
-    let message = if own {
-        format!("you block {other}; lift it with --revoke first")
-    } else {
-        format!("{other} takes no contact from {me}")
+    let message = match barrier {
+        Barrier::Blocked if own => format!("you block {other}; lift it with --revoke first"),
+        Barrier::Blocked => format!("{other} takes no contact from {me}"),
+        closed => format!("{other} {}", closed.tell()),
     };
     let own_blocks = if own { vec![other.to_string()] } else { Vec::new() };
     Code::ContactBlocked.refuse(message).with("blocked", vec![other.to_string()]).with("own_blocks", own_blocks).with(
         "recipients",
-        serde_json::json!([{"name": other.to_string(), "code": Code::ContactBlocked.as_str(), "reason": "blocked"}]),
+        serde_json::json!([{"name": other.to_string(), "code": Code::ContactBlocked.as_str(), "reason": barrier.as_str()}]),
     )
 }
 
@@ -233,11 +307,21 @@ fn ask(writing: &mut Writing<'_>, me: &Party, other: &Party, why: Option<&str>, 
     current(writing, me, other)
 }
 
-/// Accepts a request. What either side holds for the other is delivered by this very event.
+/// Accepts a request. What either side holds for the other is delivered by this very event, unless it is for somebody
+/// whom no link opens: then it is given up, and its sender is told.
 fn complete(writing: &mut Writing<'_>, link: &Link, by: &Party, by_policy: bool) -> Result<Link> {
-    let mut delivers: Vec<Number> = writing.tx.held(&link.from, &link.to)?;
+    let (mut delivers, mut given_up) = (Vec::new(), Vec::new());
     // Its own request lapsed meanwhile: an accepted link is mutual, so nothing need wait any longer.
-    delivers.extend(writing.tx.held(&link.to, &link.from)?);
+    for (sender, recipient) in [(&link.from, &link.to), (&link.to, &link.from)] {
+        let held = writing.tx.held(sender, recipient)?;
+        if held.is_empty() {
+            continue;
+        }
+        match closed(writing, recipient)? {
+            None => delivers.extend(held),
+            Some(barrier) => given_up.extend(held.into_iter().map(|message| (message, sender, recipient, barrier))),
+        }
+    }
     let life = link.expires_at.since(link.requested_at);
     let what = Happened::LinkAccepted {
         link: link.id,
@@ -247,7 +331,20 @@ fn complete(writing: &mut Writing<'_>, link: &Link, by: &Party, by_policy: bool)
         delivers,
     };
     writing.append(what, Vec::new())?;
+    for (message, sender, recipient, barrier) in given_up {
+        post::give_up(writing, message, sender, recipient, GivenUp::Closed(barrier))?;
+    }
     current(writing, &link.from, &link.to)
+}
+
+/// What keeps mail from somebody whatever the link says. Of a guest, its own project has said it; of anybody else there,
+/// that project decides when it is told.
+fn closed(writing: &Writing<'_>, recipient: &Party) -> Result<Option<Barrier>> {
+    if *recipient == writing.actor.party() && matches!(writing.actor, Actor::Guest(_)) {
+        return Ok(writing.guest_is_closed);
+    }
+    let agent = recipient.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten();
+    Ok(agent.and_then(|agent| routing::closed(actor::state(writing.ctx, &agent), agent.policy)))
 }
 
 fn accept(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
@@ -256,26 +353,33 @@ fn accept(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
     match link.state(writing.ctx.now) {
         LinkState::Accepted => Ok(link),
         LinkState::Requested if link.to == me => complete(writing, &link, &me, false),
-        LinkState::Blocked if !link.is_blocked_by(&me) => Err(refused(&me, other, Some(&link))),
+        LinkState::Blocked if !link.is_blocked_by(&me) => Err(refused(&me, other, Barrier::Blocked, Some(&link))),
         _ => Err(not_found(format!("{other} has not asked {me} for contact"), other)),
     }
 }
 
-fn block(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
-    let me = writing.actor.party();
-    let existing = writing.tx.link(&me, other)?;
+/// `me` blocks the other, by its own hand or by the human's.
+fn block(writing: &mut Writing<'_>, me: &Party, other: &Party) -> Result<Link> {
+    let existing = writing.tx.link(me, other)?;
     if let Some(link) = &existing
-        && link.is_blocked_by(&me)
+        && link.is_blocked_by(me)
     {
         return Ok(link.clone());
     }
-    let held = writing.tx.held(other, &me)?;
     let link = existing.map(|link| link.id);
     writing.append(Happened::LinkBlocked { link, by: me.clone(), other: other.clone() }, Vec::new())?;
-    for message in held {
-        post::give_up(writing, message, other, &me, true)?;
+    give_up_between(writing, me, other, GivenUp::Blocked)?;
+    current(writing, me, other)
+}
+
+/// What `me` decided ends the waiting of all held mail between the two.
+fn give_up_between(writing: &mut Writing<'_>, me: &Party, other: &Party, why: fn(Side) -> GivenUp) -> Result<()> {
+    for (sender, recipient, side) in [(other, me, Side::Recipient), (me, other, Side::Sender)] {
+        for message in writing.tx.held(sender, recipient)? {
+            post::give_up(writing, message, sender, recipient, why(side))?;
+        }
     }
-    current(writing, &me, other)
+    Ok(())
 }
 
 /// Takes back one's own block, or the link.
@@ -287,6 +391,7 @@ fn revoke(writing: &mut Writing<'_>, other: &Party) -> Result<Link> {
         return Ok(link);
     }
     writing.append(Happened::LinkRevoked { link: link.id, by: me.clone() }, Vec::new())?;
+    give_up_between(writing, &me, other, GivenUp::Revoked)?;
     current(writing, &me, other)
 }
 
@@ -332,7 +437,10 @@ fn note_tidings(
 ) -> Result<()> {
     let ctx = writing.ctx;
     let target = Some(Address { name: other.to_string(), project: None });
-    let task = Task::TellLink(Input { target, ..input.clone() });
+    // A number means something in this project only.
+    let input = Input { target, id: None, ..input.clone() };
+    let closed = closed(writing, &Party::Agent(me.clone()))?;
+    let task = Task::TellLink(Tidings { input, closed });
     // The key of the note is not that of the request, which the other project may know.
     let key = format!("{} {other}@{project}", tidings(ctx));
     let noted = crossing::note(ctx, &key, project, &Party::Agent(me.clone()), &task)?;
@@ -347,10 +455,10 @@ fn tidings(ctx: &Ctx<'_>) -> String {
 fn tell(ctx: &Ctx<'_>) {
     let noted = ctx.store.read().and_then(|facts| facts.crossings()).unwrap_or_default();
     for crossing in noted.iter().filter(|crossing| crossing.key.starts_with(&tidings(ctx))) {
-        if let (Some(name), Ok(Task::TellLink(input))) =
+        if let (Some(name), Ok(Task::TellLink(tidings))) =
             (crossing.actor.agent(), serde_json::from_str(&crossing.errand))
         {
-            let _ = crossing::tell_link(ctx, name, &crossing.project, &crossing.key, &input);
+            let _ = crossing::tell_link(ctx, name, &crossing.project, &crossing.key, &tidings);
         }
     }
 }
@@ -367,12 +475,14 @@ fn ask_across(ctx: &Ctx<'_>, input: &Input, there: &AgentName, project: &Project
     // What this project would not copy is not asked for there.
     let existing = writing.tx.link(&me, &other)?;
     if existing.as_ref().is_some_and(|link| link.state(ctx.now) == LinkState::Blocked) {
-        return Err(refused(&me, &other, existing.as_ref()));
+        return Err(refused(&me, &other, Barrier::Blocked, existing.as_ref()));
     }
     writing.tx.note_crossing(&crossing::note(ctx, &ctx.key.text, project, &me, &Task::Ask(input.clone()))?)?;
     writing.tx.commit()?;
     let party = crossing::guest_party(ctx, &agent.name);
-    let asked = crossing::as_guest(ctx, project, &ctx.key.text, |guest| decide_as_guest(guest, &party, input));
+    let asked = crossing::as_guest(ctx, project, &ctx.key.text, |guest| {
+        decide_as_guest(guest, &party, input, routing::closed(Standing::Active, agent.policy))
+    });
     let theirs = asked.map_err(|refusal| crossing::refused_there(ctx, &agent.name, refusal))?;
     keep_copy(ctx, Who::LetThrough(Box::new(agent.clone())), (&agent.name, project), input, &theirs)
         .map_err(|refusal| crossing::half_done(ctx, project, &refusal))
@@ -395,8 +505,14 @@ pub(super) fn keep_copy(
 }
 
 /// The other half of a decision, made in this project by a guest. Returns the name of the agent that it concerns.
-pub(super) fn decide_as_guest(guest: &Ctx<'_>, party: &Party, input: &Input) -> Result<String> {
+pub(super) fn decide_as_guest(
+    guest: &Ctx<'_>,
+    party: &Party,
+    input: &Input,
+    closed: Option<Barrier>,
+) -> Result<String> {
     let told = write_as(guest, "link", Who::Guest(party.clone()), input, |writing| {
+        writing.guest_is_closed = closed;
         let target = find(&*writing.tx, input.target.as_ref())?;
         decide(writing, &Party::Agent(target.clone()), input)?;
         Ok(target.to_string())
@@ -427,7 +543,9 @@ fn answered(ctx: &Ctx<'_>, told: Told<Outcome>, time: Span) -> Result<Told<Outco
             let shape = LinkShape { why: None, ..LinkShape::of(&link, ctx.clock.now()) };
             Ok(Told { outcome: Outcome { link: Some(shape), links: None }, ..told })
         }
-        Some(link) if link.state(ctx.clock.now()) == LinkState::Blocked => Err(refused(&from, &to, Some(&link))),
+        Some(link) if link.state(ctx.clock.now()) == LinkState::Blocked => {
+            Err(refused(&from, &to, Barrier::Blocked, Some(&link)))
+        }
         Some(_) => Err(not_found(format!("the request to {to} ended without an answer"), &to)),
         None => Err(Code::WaitTimeout
             .refuse(format!("{to} did not answer within {time}; the request #{} still waits", asked.id))

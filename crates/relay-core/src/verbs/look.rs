@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::actor::{self, Actor};
 use super::prepare::{self, ThreadView};
 use super::writing::{Told, signals_for};
-use super::{Ctx, Done, Outcome as Any, crossing};
+use super::{Ctx, Done, Outcome as Any, crossing, link, poll};
 use crate::domain::agent::Agent;
 use crate::domain::event::Number;
 use crate::domain::message::Message;
@@ -81,8 +81,14 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     if noun == "playbook" {
         return playbook(input);
     }
-    let facts = ctx.store.read()?;
+    let mut facts = ctx.store.read()?;
     let (viewer, actor) = actor::viewer(ctx, &*facts)?;
+    if noun == "status" && actor.is_some() {
+        // It counts the caller's mail, and the count is that of `poll`.
+        drop(facts);
+        poll::settle(ctx)?;
+        facts = ctx.store.read()?;
+    }
     let looking = Looking { ctx, facts: &*facts, viewer, limit };
     let outcome = looking.at(noun, rest, input, actor.as_ref())?;
     let signals = match &actor {
@@ -224,8 +230,7 @@ impl Looking<'_> {
     }
 
     fn contacts(&self, me: &Party) -> Result<Outcome> {
-        let links = self.facts.links_of(me)?.iter().map(|link| LinkShape::of(link, self.ctx.now)).collect();
-        Ok(Outcome::Contacts { links })
+        Ok(Outcome::Contacts { links: link::links(self.ctx, self.facts, me)? })
     }
 
     fn outbox(&self, me: &Party) -> Result<Outcome> {

@@ -7,6 +7,7 @@ use super::contested::{self, News};
 use super::wait::{self, Look};
 use super::writing::{Told as Telling, signals_for};
 use super::{Ctx, Done, Outcome as Any, crossing, start};
+use crate::domain::contact::GivenUp;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Happened, Number, Told};
 use crate::domain::name::{Address, AgentName, Party, ThreadId};
@@ -74,7 +75,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
 }
 
 /// Completes what earlier commands left: a lapse of held mail and crossings are told before the inbox is read.
-fn settle(ctx: &Ctx<'_>) -> Result<()> {
+pub(super) fn settle(ctx: &Ctx<'_>) -> Result<()> {
     let facts = ctx.store.read()?;
     if crossing::any_abandoned(ctx, &*facts)? {
         drop(facts);
@@ -90,11 +91,8 @@ fn settle_held(ctx: &Ctx<'_>) -> Result<()> {
     let me = actor::acting(ctx, &*facts)?.party();
     let mut lapsed = false;
     for (_, recipient) in facts.held_of(&me)? {
-        let state = facts.link(&me, &recipient)?.map(|link| link.state(ctx.now));
-        lapsed |= !matches!(
-            state,
-            Some(crate::domain::contact::LinkState::Requested | crate::domain::contact::LinkState::Accepted)
-        );
+        let link = facts.link(&me, &recipient)?;
+        lapsed |= GivenUp::found(link.as_ref(), &recipient, ctx.now).is_some();
     }
     drop(facts);
     if lapsed {
@@ -223,6 +221,8 @@ fn waiting(ctx: &Ctx<'_>, input: &Input, from: Option<&Party>, time: Span) -> Re
         if from.is_some() { wait::enter(ctx, &announcement)?.0 } else { ctx.store.presence().enter(&announcement)? };
     let found = wait::until(ctx, time, |now| {
         let facts = ctx.store.read()?;
+        // Somebody may have taken the agent over meanwhile; the mail is for that one.
+        actor::acting(ctx, &*facts)?;
         let page = page(ctx, &*facts, &actor, input, from, true, now)?;
         Ok(if page.is_news { Look::Ready(page) } else { Look::NotYet { again_at: page.changes_at } })
     })?;

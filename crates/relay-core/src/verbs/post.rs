@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::recipients::{self, LeftOut, Place, Roll, THREAD_GROUP};
 use super::writing::Writing;
 use super::{link, send};
-use crate::domain::contact::LinkState;
+use crate::domain::contact::{GivenUp, LinkState};
 use crate::domain::delivery::{Line, State};
 use crate::domain::event::{Happened, Number, Recipient};
 use crate::domain::limits::{DUPLICATE_WITHIN, HELD_MAX};
@@ -346,10 +346,9 @@ pub(super) fn settle_held(writing: &mut Writing<'_>) -> Result<()> {
         return Ok(());
     }
     for (message, recipient) in writing.tx.held_of(&me)? {
-        let state = writing.tx.link(&me, &recipient)?.map(|link| link.state(writing.ctx.now));
-        match state {
-            Some(LinkState::Requested | LinkState::Accepted) => {}
-            state => give_up(writing, message, &me, &recipient, state == Some(LinkState::Blocked))?,
+        let link = writing.tx.link(&me, &recipient)?;
+        if let Some(why) = GivenUp::found(link.as_ref(), &recipient, writing.ctx.now) {
+            give_up(writing, message, &me, &recipient, why)?;
         }
     }
     Ok(())
@@ -361,8 +360,9 @@ pub(super) fn give_up(
     message: Number,
     sender: &Party,
     recipient: &Party,
-    blocked: bool,
+    why: GivenUp,
 ) -> Result<()> {
+    let blocked = why.is_decided();
     writing.append(Happened::HeldLapsed { message, recipient: recipient.clone(), blocked }, Vec::new())?;
     if matches!(sender, Party::Elsewhere(..)) {
         // Its own project has a copy of the link and tells it there.
@@ -371,8 +371,7 @@ pub(super) fn give_up(
     let Some(held) = writing.tx.message(message)? else {
         return Ok(());
     };
-    let why = if blocked { "refused contact" } else { "never answered the request for contact" };
-    let body = format!("{recipient} {why}. Message #{message} was not delivered to {recipient}.");
+    let body = format!("{}. Message #{message} was not delivered to {recipient}.", why.tell(recipient));
     // A notice about a blind copy is as blind as the copy.
     let line = held
         .delivery_to(recipient)

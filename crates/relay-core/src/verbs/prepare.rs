@@ -6,7 +6,7 @@ use super::actor::{self, Actor};
 use super::reserve::{self, Wanted};
 use super::start;
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Caller, Ctx, Done, Outcome as Any};
+use super::{Caller, Ctx, Done, Outcome as Any, post};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Happened;
 use crate::domain::limits::Limits;
@@ -93,6 +93,7 @@ fn story(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted]) -> Result<
     let reserved = match registered {
         Some(agent) => {
             writing.actor = Actor::Agent(Box::new(agent));
+            post::settle_held(writing)?;
             let claim = reserve::Input { reason: Some(input.thread.clone()), ..reserve::Input::default() };
             if wanted.is_empty() { None } else { Some(reserve::story(writing, &claim, wanted, None)?) }
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::actor;
 use super::writing::Writing;
 use crate::domain::agent::{Agent, Standing};
-use crate::domain::contact::{self, Asked, LinkState};
+use crate::domain::contact::{self, Asked, Door, LinkState};
 use crate::domain::delivery::Line;
 use crate::domain::limits::{ALL_SEEN_WITHIN, WROTE_WITHIN};
 use crate::domain::message::Message;
@@ -70,6 +70,10 @@ pub(super) fn call(writing: &Writing<'_>, wanted: &[(Address, Line)], place: &Pl
                 roll.found.push(ask(writing, &agent, *line, true, place)?);
             }
         }
+        let known = roll.found.iter().any(|found| found.party == Party::Human);
+        if !known && human_takes_part(writing, address, place)? {
+            roll.found.push(Found { in_group: true, ..human(*line) });
+        }
     }
     Ok(roll)
 }
@@ -90,6 +94,17 @@ fn human(line: Line) -> Found {
     }
 }
 
+/// Whether the group is a thread in which the human, who is no agent, stands beside the sender.
+fn human_takes_part(writing: &Writing<'_>, group: &Address, place: &Place<'_>) -> Result<bool> {
+    match place.thread {
+        Some(thread) if group.name == THREAD_GROUP && writing.actor.party() != Party::Human => {
+            writing.tx.is_member(thread, &Party::Human)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The agents of a group.
 fn members(
     writing: &Writing<'_>,
     group: &Address,
@@ -117,7 +132,7 @@ fn members(
     for party in writing.tx.members(thread)? {
         match party.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {
             Some(agent) => agents.push(agent),
-            None if party == writing.actor.party() => {}
+            None if party == writing.actor.party() || party == Party::Human => {}
             None => {
                 left_out.push(LeftOut { name: party.to_string(), reason: "not an agent of this project".to_owned() });
             }
@@ -134,16 +149,17 @@ fn ask(writing: &Writing<'_>, agent: &Agent, line: Line, in_group: bool, place: 
     let link = writing.tx.link(&me, &them)?;
     let link_state = link.as_ref().map(|link| link.state(ctx.now));
     let same_project = !matches!(me, Party::Elsewhere(..));
+    let standing = actor::state(ctx, agent);
     let verdict = routing::decide(Question {
         from_human: matches!(me, Party::Human | Party::Relay),
         same_project,
-        recipient: actor::state(ctx, agent),
+        recipient: standing,
         policy: agent.policy,
         link: link_state,
         asked: link.as_ref().is_some_and(|link| link.from == me) && link_state == Some(LinkState::Requested),
         shared: shared(writing, &me, agent, place)?,
     });
-    let asked = contact::ask(link.as_ref(), &me, agent.policy, same_project, ctx.now);
+    let asked = contact::ask(link.as_ref(), &me, Door { standing, policy: agent.policy, same_project }, ctx.now);
     Ok(Found {
         inbox_full: writing.tx.unread(&them, ctx.limits.unread)? >= ctx.limits.unread,
         party: them,

@@ -56,10 +56,12 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         };
         let standing = match input.action {
             Action::Retire => Standing::Retired,
-            Action::Suspend => Standing::Suspended,
-            Action::Reinstate if agent.standing == Standing::Suspended => Standing::Active,
-            // Only `start` revives: there is no suspension to lift.
-            Action::Reinstate => agent.standing,
+            Action::Suspend => actor::state(ctx, &agent).suspended().ok_or_else(|| {
+                Code::AgentRetired
+                    .refuse(format!("{} has retired; there is nobody to suspend", agent.name))
+                    .with("name", agent.name.as_str())
+            })?,
+            Action::Reinstate => agent.standing.reinstated(),
         };
         let state = actor::state(ctx, &Agent { standing, ..agent.clone() });
         let mut released = Vec::new();

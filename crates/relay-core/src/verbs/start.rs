@@ -7,7 +7,7 @@ use super::contested;
 use super::poll::Afterwards;
 use super::reserve::{self, Wanted};
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Caller, Ctx, Done, Outcome as Any, link};
+use super::{Caller, Ctx, Done, Outcome as Any, link, post};
 use crate::domain::agent::{Agent, Policy, Standing};
 use crate::domain::event::Happened;
 use crate::domain::limits::Limits;
@@ -137,15 +137,14 @@ pub(super) fn story(
     wanted: &[Wanted],
     reason: Option<ThreadId>,
 ) -> Result<Started> {
-    let session = input.session.clone().or_else(|| writing.ctx.caller.session.clone());
-    let (name, new) = match wished(writing, session.as_deref())? {
+    let (name, new) = match wished(writing, input)? {
         Some(name) => match writing.tx.agent(&name)? {
-            Some(agent) => (resume(writing, agent, &name, input, session.as_ref())?, false),
-            None => (register(writing, name, input, session)?, true),
+            Some(agent) => (resume(writing, agent, &name, input)?, false),
+            None => (register(writing, name, input)?, true),
         },
         None => {
             let name = fresh_name(writing)?;
-            (register(writing, name, input, session)?, true)
+            (register(writing, name, input)?, true)
         }
     };
     let agent = writing
@@ -155,27 +154,44 @@ pub(super) fn story(
     writing.actor = Actor::Agent(Box::new(agent));
     // From here on the agent is seen, also by the rules of this transaction.
     writing.ctx.store.presence().touch(&name, writing.ctx.now);
+    // Nobody acted yet when every other verb tells its actor of lapsed mail.
+    post::settle_held(writing)?;
     let claim = reserve::Input { reason, ..reserve::Input::default() };
     let reserved = if wanted.is_empty() { None } else { Some(reserve::story(writing, &claim, wanted, None)?) };
     Ok(Started { name, new, reserved })
 }
 
-/// The name that is wished for: `--agent`, or the session's agent, or `RELAY_AGENT`.
-fn wished(writing: &Writing<'_>, session: Option<&str>) -> Result<Option<AgentName>> {
+/// The name that is wished for: `--agent`, or the session's agent, or `RELAY_AGENT`. A subagent is registered from within
+/// its parent, so that nothing there that says who the parent is says who the subagent is.
+fn wished(writing: &Writing<'_>, input: &Input) -> Result<Option<AgentName>> {
     let mut caller = writing.ctx.caller.clone();
-    caller.session = session.map(str::to_owned);
+    caller.session =
+        Agent::session_to_bind(input.parent.is_some(), input.session.as_ref(), caller.session.as_ref()).cloned();
+    if let Some(parent) = &input.parent {
+        caller.variable = caller.variable.filter(|variable| !variable.same_as(parent));
+    }
     let ctx = Ctx { caller, ..writing.ctx.step(&writing.ctx.key.text) };
     actor::meant(&ctx, &*writing.tx)
 }
 
-fn resume(
-    writing: &mut Writing<'_>,
-    agent: Agent,
-    wished: &AgentName,
-    input: &Input,
-    session: Option<&String>,
-) -> Result<AgentName> {
+/// The session that the agent is bound to from now on, if this start brings one. A subagent takes nobody's.
+fn session(writing: &Writing<'_>, name: &AgentName, is_subagent: bool, input: &Input) -> Result<Option<String>> {
+    let harness = writing.ctx.caller.session.as_ref();
+    let Some(session) = Agent::session_to_bind(is_subagent, input.session.as_ref(), harness) else {
+        return Ok(None);
+    };
+    let is_anothers = is_subagent && speaks_for(writing, session)?.is_some_and(|owner| !owner.same_as(name));
+    Ok(Some(session.clone()).filter(|_| !is_anothers))
+}
+
+/// The agent that this session means when nobody is named.
+fn speaks_for(writing: &Writing<'_>, session: &str) -> Result<Option<AgentName>> {
+    Ok(writing.tx.agent_of_session(session)?.map(|agent| agent.name))
+}
+
+fn resume(writing: &mut Writing<'_>, agent: Agent, wished: &AgentName, input: &Input) -> Result<AgentName> {
     let ctx = writing.ctx;
+    let session = session(writing, &agent.name, agent.parent.is_some(), input)?;
     if agent.name != *wished {
         return Err(taken(
             &agent,
@@ -185,7 +201,7 @@ fn resume(
     if agent.credential != ctx.caller.credential {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
-    if let (Some(bound), Some(session)) = (&agent.session, session)
+    if let (Some(bound), Some(session)) = (&agent.session, &session)
         && bound != session
         && actor::alive(ctx, &agent)
         && !input.take_over
@@ -203,7 +219,12 @@ fn resume(
     let changed = |new: Option<&String>, old: &Option<String>| new.filter(|new| Some(*new) != old.as_ref()).cloned();
     let (program, model) =
         (changed(input.program.as_ref(), &agent.program), changed(input.model.as_ref(), &agent.model));
-    let (task, session) = (changed(input.task.as_ref(), &agent.task), changed(session, &agent.session));
+    let task = changed(input.task.as_ref(), &agent.task);
+    // A session that meanwhile spoke for another agent speaks for this one again.
+    let speaks_for = session.as_ref().map(|session| speaks_for(writing, session)).transpose()?.flatten();
+    let session = session.filter(|session| {
+        !agent.is_bound_to(session) || !speaks_for.is_some_and(|spoken_for| spoken_for.same_as(&agent.name))
+    });
     if revived || program.is_some() || model.is_some() || task.is_some() || session.is_some() {
         let texts: Vec<_> = task.map(|task| writing.text("task", &task)).into_iter().collect();
         let task = texts.first().map(crate::domain::event::Text::hash);
@@ -221,7 +242,7 @@ fn taken(agent: &Agent, why: String) -> Refusal {
     Code::AgentNameTaken.refuse(why).with("name", agent.name.as_str())
 }
 
-fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input, session: Option<String>) -> Result<AgentName> {
+fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input) -> Result<AgentName> {
     let parent = match &input.parent {
         Some(parent) => Some(
             writing
@@ -236,6 +257,7 @@ fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input, session: 
         ),
         None => None,
     };
+    let session = session(writing, &name, parent.is_some(), input)?;
     let texts: Vec<_> = input.task.as_ref().map(|task| writing.text("task", task)).into_iter().collect();
     let what = Happened::AgentRegistered {
         agent: name.clone(),

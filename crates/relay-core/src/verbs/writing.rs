@@ -9,6 +9,7 @@ use super::{Ctx, crossing, post};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal, Text, hex, text_hash};
 use crate::domain::name::{AgentName, Party};
+use crate::domain::routing::Barrier;
 use crate::error::Code;
 use crate::store::{Crossing, Errand, Remembered, Result, Tx};
 use crate::wire::v1::{Signal, SignalCode};
@@ -20,6 +21,8 @@ pub(super) struct Writing<'a> {
     pub actor: Actor,
     pub signals: Vec<Signal>,
     pub next: Vec<String>,
+    /// What keeps mail from a guest in its own project, as far as that has said.
+    pub guest_is_closed: Option<Barrier>,
     wrote: bool,
 }
 
@@ -135,7 +138,7 @@ pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing
         Who::LetThrough(agent) => Actor::Agent(agent),
         Who::Absent(name) => Actor::Absent(name),
     };
-    Ok(Writing { ctx, tx, actor, signals: Vec::new(), next: Vec::new(), wrote: false })
+    Ok(Writing { ctx, tx, actor, signals: Vec::new(), next: Vec::new(), guest_is_closed: None, wrote: false })
 }
 
 /// The first answer to a request whose key was seen to be used before.

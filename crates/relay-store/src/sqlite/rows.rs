@@ -157,7 +157,10 @@ pub(super) fn claim_at(row: &Row<'_>, first: usize) -> Result<Reservation> {
 }
 
 pub(super) const LINK: &str = "SELECT l.id, l.asker, l.asked, l.decided, l.asker_blocks, l.asked_blocks, l.by_policy, l.requested_at, l.expires_at,
-    t.text FROM links l LEFT JOIN texts t ON t.event = l.id AND t.field = 'why'";
+    t.text, coalesce((SELECT decided FROM (
+        SELECT id, decided FROM links WHERE asker = l.asker AND asked = l.asked AND decided <> 'requested'
+        UNION ALL SELECT id, decided FROM links WHERE asker = l.asked AND asked = l.asker AND decided <> 'requested'
+    ) ORDER BY id DESC LIMIT 1) = 'revoked', 0) FROM links l LEFT JOIN texts t ON t.event = l.id AND t.field = 'why'";
 
 pub(super) fn link(row: &Row<'_>) -> Result<Link> {
     Ok(Link {
@@ -171,6 +174,7 @@ pub(super) fn link(row: &Row<'_>) -> Result<Link> {
         requested_at: time(row, 7)?,
         expires_at: time(row, 8)?,
         why: row.get(9)?,
+        after_revoke: row.get(10)?,
     })
 }
 

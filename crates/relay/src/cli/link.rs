@@ -1,5 +1,6 @@
 use relay_core::domain::name::Address;
 use relay_core::store::Result;
+use relay_core::verbs::look::parse_number;
 use relay_core::verbs::{Request, link::Input};
 
 use super::{Asks, words};
@@ -7,10 +8,10 @@ use super::{Asks, words};
 /// Ask for contact with an agent, or answer such a request
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  relay link --target RedForest --why 'we both touch auth'\n  relay link --target RedForest --accept\n  relay link --target RedForest@/abs/other-repo --wait 10m\n  relay link --list"
+    after_help = "Examples:\n  relay link --target RedForest --why 'we both touch auth'\n  relay link --target RedForest --accept\n  relay link --target RedForest@/abs/other-repo --wait 10m\n  relay link --list\n\nThe human answers for the agent that was asked, and lists every request that waits:\n  relay link --list --agent human\n  relay link --target RedForest --id 57 --accept --agent human"
 )]
 pub struct Args {
-    /// The other agent; NAME@/abs/path or NAME@basename in another project
+    /// The other agent; NAME@/abs/path or NAME@basename in another project. For the human: the agent that was asked
     #[arg(long, value_name = "NAME", required_unless_present = "list")]
     target: Option<String>,
     /// Why you ask
@@ -28,6 +29,9 @@ pub struct Args {
     /// Take back the link, or your own block
     #[arg(long)]
     revoke: bool,
+    /// For the human: the request to accept or block, where several wait for the same agent
+    #[arg(long, value_name = "N")]
+    id: Option<String>,
     /// List your links
     #[arg(long)]
     list: bool,
@@ -46,6 +50,7 @@ impl Asks for Args {
             block: self.block,
             revoke: self.revoke,
             list: self.list,
+            id: self.id.as_deref().map(parse_number).transpose()?,
             wait: words::span(self.wait.as_deref())?,
         }))
     }
