@@ -183,8 +183,9 @@ pub trait Facts {
     fn claims_to_renew(&self, holder: &AgentName, now: Timestamp) -> Result<Vec<Reservation>>;
     fn claims_for(&self, reason: &ThreadId) -> Result<Vec<Reservation>>;
     fn claim(&self, id: Number) -> Result<Option<Reservation>>;
-    /// All claims that could share a path with a pattern of this literal prefix, and perhaps others.
-    fn claims_near(&self, prefix: &str) -> Result<Vec<Reservation>>;
+    /// All claims that could share a path with a pattern of one of these literal prefixes, and perhaps others; each once,
+    /// in the order of their ids. However many prefixes there are, a claim is read no more than twice.
+    fn claims_near(&self, prefixes: &[&str]) -> Result<Vec<Reservation>>;
     /// Pairs of claims that share a path, one of them held by `holder`.
     fn pairs(&self, holder: &AgentName) -> Result<Vec<Pair>>;
     fn told(&self, agent: &AgentName) -> Result<Vec<Told>>;

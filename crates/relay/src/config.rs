@@ -44,6 +44,7 @@ fn check(limits: &Limits) -> std::result::Result<(), String> {
         ("recipients", limits.recipients),
         ("page", limits.page),
         ("pattern_bytes", limits.pattern_bytes),
+        ("patterns", limits.patterns),
         ("live_claims", limits.live_claims),
         ("unread", limits.unread),
     ];

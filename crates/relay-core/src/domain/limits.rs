@@ -46,6 +46,8 @@ pub struct Limits {
     pub page: usize,
     /// At most `pattern::MAX_BYTES`.
     pub pattern_bytes: usize,
+    /// Named in one request.
+    pub patterns: usize,
     pub live_claims: usize,
     pub unread: usize,
     /// How long a writer waits for its turn before it says `STORE_BUSY`.
@@ -60,6 +62,7 @@ impl Default for Limits {
             recipients: 50,
             page: 100,
             pattern_bytes: 512,
+            patterns: 1_000,
             live_claims: 20_000,
             unread: 10_000,
             gate_wait: Span::seconds(10),

@@ -217,10 +217,10 @@ impl Looking<'_> {
         let roots = self.ctx.repository.roots();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let case = self.ctx.repository.case();
-        let pattern = super::reserve::parse(self.ctx.limits, path, &roots)?;
+        let pattern = super::wanted::parse(self.ctx.limits, path, &roots)?;
         let compiled = pattern.compile(case);
         let mut holders = Vec::new();
-        for claim in self.facts.claims_near(&pattern.prefix(case))? {
+        for claim in self.facts.claims_near(&[&pattern.prefix(case)])? {
             if Pattern::from_canonical(&claim.pattern)?.compile(case).overlap(&compiled).is_some() {
                 holders.push(claim);
             }

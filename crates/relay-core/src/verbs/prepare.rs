@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
-use super::reserve::{self, Wanted};
+use super::reserve;
 use super::start;
+use super::wanted::Wanted;
 use super::writing::{Told, Who, Writing, write_as};
 use super::{Caller, Ctx, Done, Outcome as Any};
 use crate::domain::agent::{Agent, Standing};
@@ -69,7 +70,7 @@ struct Prepared {
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(&ctx.caller, ctx.limits, ctx.repository, input)?;
-    let wanted = reserve::wanted(ctx, &input.start.path)?;
+    let wanted = Wanted::new(ctx, &input.start.path)?;
     let told = write_as(ctx, "prepare", Who::Newcomer(start::scope(ctx, &input.start)), input, |writing| {
         story(writing, input, &wanted)
     })?;
@@ -87,7 +88,7 @@ pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repositor
     }
 }
 
-fn story(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted]) -> Result<Prepared> {
+fn story(writing: &mut Writing<'_>, input: &Input, wanted: &Wanted) -> Result<Prepared> {
     let registered = registered(writing, &input.start)?;
     let reserved = match registered {
         Some(agent) => {

@@ -1,10 +1,13 @@
 //! `release`: gives reservations back, narrows or renews them, or takes one over from a dead holder (I8).
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::actor;
 use super::post::{self, Draft};
 use super::reserve;
+use super::wanted::parse_all;
 use super::writing::{Writing, write};
 use super::{Ctx, Done, Outcome as Any};
 use crate::domain::agent::Agent;
@@ -54,8 +57,9 @@ pub struct Released {
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(input)?;
-    let patterns = canonical(ctx, &input.patterns)?;
-    let keep = canonical(ctx, &input.keep)?;
+    let roots = ctx.repository.roots();
+    let patterns = parse_all(ctx.limits, &input.patterns, &roots)?;
+    let keep = parse_all(ctx.limits, &input.keep, &roots)?;
     let told = write(ctx, "release", input, |writing| {
         if input.force {
             return take_over(writing, input, &patterns);
@@ -92,12 +96,6 @@ fn check(input: &Input) -> Result<()> {
         return invalid("--why is a sentence of 1 to 2000 bytes");
     }
     input.renew.map_or(Ok(()), reserve::check_ttl)
-}
-
-fn canonical(ctx: &Ctx<'_>, texts: &[String]) -> Result<Vec<Pattern>> {
-    let roots = ctx.repository.roots();
-    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    texts.iter().map(|text| reserve::parse(ctx.limits, text, &roots)).collect()
 }
 
 /// The actor's live claims that the input names; a named one that is not held is an error.
@@ -242,7 +240,7 @@ fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, from: &[R
     let parent = parent.ok_or_else(|| Code::Internal.refuse("a kept claim lost the one it came from"))?;
     let prefix = pattern.prefix(case);
     let mut overlaps = Vec::new();
-    for other in writing.tx.claims_near(&prefix)? {
+    for other in writing.tx.claims_near(&[&prefix])? {
         if other.is_live(now) && Pattern::from_canonical(&other.pattern)?.compile(case).overlap(&compiled).is_some() {
             overlaps.push(other.id);
         }
@@ -329,19 +327,18 @@ fn take_over(writing: &mut Writing<'_>, input: &Input, patterns: &[Pattern]) -> 
         );
     }
     let me = writing.actor.party();
+    let mut others: HashMap<String, Vec<Reservation>> = HashMap::new();
+    let all = if patterns.is_empty() { Vec::new() } else { writing.tx.claims()? };
+    for claim in all.into_iter().filter(|claim| claim.is_live(now) && !me.is(&claim.holder)) {
+        others.entry(claim.pattern.clone()).or_default().push(claim);
+    }
     for pattern in patterns {
-        let live: Vec<Reservation> = writing
-            .tx
-            .claims()?
-            .into_iter()
-            .filter(|claim| claim.is_live(now) && claim.pattern == pattern.as_str() && !me.is(&claim.holder))
-            .collect();
-        if live.is_empty() {
+        let Some(live) = others.get(pattern.as_str()) else {
             return Err(Code::ReservationNotHeld
                 .refuse(format!("nobody else holds {}", pattern.as_str()))
                 .with("what", pattern.as_str()));
-        }
-        live.into_iter().for_each(|claim| add(&mut targets, claim));
+        };
+        live.iter().for_each(|claim| add(&mut targets, claim.clone()));
     }
     let mut outcome = Outcome::default();
     for claim in targets {

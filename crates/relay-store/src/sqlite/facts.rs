@@ -1,17 +1,19 @@
 //! Reading: the contract's questions as SQL. Every one is answered from an index; where several would do, the one that
 //! does not grow with the history is named.
 
+use std::collections::BTreeSet;
+
 use relay_core::domain::agent::Agent;
 use relay_core::domain::contact::Link;
 use relay_core::domain::event::{Event, Number, Told, Twin, hex};
 use relay_core::domain::message::Message;
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
+use relay_core::domain::pattern;
 use relay_core::domain::reservation::Reservation;
 use relay_core::domain::thread::Thread;
 use relay_core::domain::time::Timestamp;
 use relay_core::store::{Crossing, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip};
-use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, Params, Row, params, params_from_iter};
+use rusqlite::{OptionalExtension, Params, Row, params};
 
 use super::rows::{self, AGENT, CLAIM, CLAIM_COLUMNS, DELIVERIES, LINK, MESSAGE, THREAD};
 use super::view::View;
@@ -245,18 +247,26 @@ impl Facts for View<'_> {
         self.one(&format!("SELECT {CLAIM} FROM reservations r WHERE r.id = ?1"), [id], rows::claim)
     }
 
-    fn claims_near(&self, prefix: &str) -> Result<Vec<Reservation>> {
-        if prefix.is_empty() {
+    fn claims_near(&self, prefixes: &[&str]) -> Result<Vec<Reservation>> {
+        if prefixes.contains(&"") {
             return self.claims();
         }
-        let mut ancestors = vec![Value::from(String::new()), Value::from(prefix.to_owned())];
-        ancestors.extend(prefix.match_indices('/').map(|(end, _)| Value::from(prefix[..end].to_owned())));
-        let marks = vec!["?"; ancestors.len()].join(", ");
-        let mut near = self.claims_where(&format!("r.prefix IN ({marks})"), params_from_iter(ancestors))?;
-        // `0` follows `/`: everything under the prefix sorts between the two.
-        let under = params![format!("{prefix}/"), format!("{prefix}0")];
-        near.extend(self.claims_where("r.prefix >= ?1 AND r.prefix < ?2", under)?);
+        let prefixes: BTreeSet<&str> = prefixes.iter().copied().collect();
+        let above: BTreeSet<&str> = prefixes.iter().flat_map(|prefix| pattern::at_or_above(prefix)).collect();
+        let mut near = Vec::new();
+        for prefix in above {
+            near.extend(self.claims_where("r.prefix = ?1", [prefix])?);
+        }
+        // What lies under a prefix lies under those above it as well.
+        let has_upper =
+            |prefix: &str| pattern::at_or_above(prefix).any(|upper| upper != prefix && prefixes.contains(upper));
+        for prefix in prefixes.iter().filter(|prefix| !has_upper(prefix)) {
+            near.extend(
+                self.claims_where("r.prefix >= ?1 AND r.prefix < ?2", <[String; 2]>::from(pattern::below(prefix)))?,
+            );
+        }
         near.sort_by_key(|claim| claim.id);
+        near.dedup_by_key(|claim| claim.id);
         Ok(near)
     }
 

@@ -111,8 +111,8 @@ fn claims(facts: &dyn Facts, name: &AgentName, thread: &ThreadId, now: Timestamp
     facts.claims_to_renew(name, now)?;
     facts.claims_for(thread)?;
     facts.claim(7)?;
-    facts.claims_near("src/auth")?;
-    facts.claims_near("")?;
+    facts.claims_near(&["src/auth", "docs"])?;
+    facts.claims_near(&[""])?;
     facts.pairs(name)?;
     facts.told(name)?;
     facts.taker(7, name)?;
