@@ -50,6 +50,7 @@ mod i12_busy_store;
 mod i12_idempotency;
 mod i12_recovery;
 mod interrupted;
+mod log;
 mod manners;
 mod model;
 mod model_finds;

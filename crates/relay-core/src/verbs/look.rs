@@ -32,6 +32,8 @@ pub struct Input {
     pub what: Vec<String>,
     pub after: Option<Number>,
     pub limit: Option<usize>,
+    /// Of events: the end of the history rather than its beginning.
+    pub newest: bool,
     #[serde(flatten)]
     pub filter: EventFilter,
 }
@@ -170,9 +172,7 @@ impl Looking<'_> {
     fn threads(&self) -> Result<Outcome> {
         let mut threads = Vec::new();
         for thread in self.facts.threads(self.limit)? {
-            if let Some(view) = prepare::thread_view(self.ctx, self.facts, &thread.id, &self.viewer, 1)? {
-                threads.push(view.thread);
-            }
+            threads.extend(prepare::thread_shape(self.ctx, self.facts, thread, &self.viewer)?);
         }
         Ok(Outcome::Threads { threads })
     }
@@ -245,7 +245,7 @@ impl Looking<'_> {
         }
         let mut found = Vec::new();
         for id in self.facts.search(&words, self.limit * 4)? {
-            if let Some(message) = self.facts.message(id)?.filter(|message| self.viewer.sees(message)) {
+            if let Some(message) = self.facts.envelope(id)?.filter(|message| self.viewer.sees(message)) {
                 found.push(self.shape(&message, false));
             }
         }

@@ -284,7 +284,7 @@ impl Afterwards {
         for id in &self.surfaced {
             // Another poll of the same agent may have shown it meanwhile.
             if tx
-                .message(*id)?
+                .envelope(*id)?
                 .and_then(|message| message.delivery_to(party).cloned())
                 .is_some_and(|delivery| delivery.surfaced_at.is_none())
             {
@@ -303,7 +303,7 @@ impl Afterwards {
         let mut read = Vec::new();
         for id in &self.read {
             if tx
-                .message(*id)?
+                .envelope(*id)?
                 .and_then(|message| message.delivery_to(party).cloned())
                 .is_some_and(|delivery| delivery.read_at.is_none())
             {

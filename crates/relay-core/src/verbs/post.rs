@@ -114,7 +114,7 @@ fn seen(writing: &Writing<'_>, id: Number) -> Result<Option<Message>> {
         Party::Human | Party::Relay => Viewer::Human,
         party => Viewer::Agent(party),
     };
-    Ok(writing.tx.message(id)?.filter(|message| viewer.sees(message)))
+    Ok(writing.tx.envelope(id)?.filter(|message| viewer.sees(message)))
 }
 
 /// A message that the sender sees; what it does not see does not exist for it.
@@ -354,7 +354,7 @@ pub(super) fn give_up(
         // Its own project has a copy of the link and tells it there.
         return Ok(());
     }
-    let Some(held) = writing.tx.message(message)? else {
+    let Some(held) = writing.tx.envelope(message)? else {
         return Ok(());
     };
     let why = if blocked { "refused contact" } else { "never answered the request for contact" };

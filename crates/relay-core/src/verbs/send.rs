@@ -174,7 +174,7 @@ fn reply_destination(ctx: &Ctx<'_>, input: &Input) -> Result<Option<ProjectKey>>
         return Ok(None);
     };
     let facts = ctx.store.read()?;
-    let Some(parent) = facts.message(id)? else {
+    let Some(parent) = facts.envelope(id)? else {
         return Ok(None);
     };
     let me = actor::meant(ctx, &*facts)?;
@@ -321,7 +321,7 @@ fn post_as_guest(home: &Ctx<'_>, guest: &Ctx<'_>, name: &AgentName, outgoing: &O
 
 /// The number under which the other project knows one of this project's messages.
 fn twin_in(home: &Ctx<'_>, there: &Writing<'_>, id: Number) -> Result<Option<Number>> {
-    let own = home.store.read()?.message(id)?;
+    let own = home.store.read()?.envelope(id)?;
     if let Some(twin) = own.and_then(|message| message.twin)
         && twin.project == there.ctx.project
     {

@@ -12,7 +12,7 @@ use relay_core::domain::pattern;
 use relay_core::domain::reservation::Reservation;
 use relay_core::domain::thread::Thread;
 use relay_core::domain::time::Timestamp;
-use relay_core::store::{Crossing, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip};
+use relay_core::store::{Crossing, EventQuery, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip};
 use rusqlite::{OptionalExtension, Params, Row, params};
 
 use super::rows::{self, AGENT, CLAIM, CLAIM_COLUMNS, DELIVERIES, LINK, MESSAGE, THREAD};
@@ -77,9 +77,8 @@ impl View<'_> {
 
 impl Facts for View<'_> {
     fn tip(&self) -> Result<Tip> {
-        let tip = self.one("SELECT number, at, hash FROM events ORDER BY number DESC LIMIT 1", [], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
-        })?;
+        let sql = "SELECT number, at, hash FROM events WHERE number = (SELECT max(number) FROM events)";
+        let tip = self.one(sql, [], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?)))?;
         let project = self.project.to_owned();
         Ok(match tip {
             Some((number, at, hash)) => Tip { project, number, at: Some(Timestamp::from_millis(at)), hash: hex(&hash) },
@@ -132,7 +131,7 @@ impl Facts for View<'_> {
         let mut last = self.messages(
             "WHERE m.thread = ?1 ORDER BY m.number DESC LIMIT ?2",
             params![thread.as_str(), limit],
-            true,
+            false,
         )?;
         last.reverse();
         Ok(last)
@@ -143,9 +142,14 @@ impl Facts for View<'_> {
         Ok(self.messages("WHERE m.number = ?1", [id], true)?.pop())
     }
 
+    fn envelope(&self, id: Number) -> Result<Option<Message>> {
+        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+        Ok(self.messages("WHERE m.number = ?1", [id], false)?.pop())
+    }
+
     fn message_of_twin(&self, twin: &Twin) -> Result<Option<Message>> {
         let tail = "WHERE m.twin_project = ?1 AND m.twin_number = ?2";
-        Ok(self.messages(tail, params![twin.project.as_str(), twin.number], true)?.pop())
+        Ok(self.messages(tail, params![twin.project.as_str(), twin.number], false)?.pop())
     }
 
     fn inbox(&self, query: &InboxQuery<'_>) -> Result<Vec<Message>> {
@@ -307,11 +311,12 @@ impl Facts for View<'_> {
         self.all(&sql, [party.to_string()], rows::link)
     }
 
-    fn events(&self, after: Number, limit: usize) -> Result<Vec<Event>> {
-        let after = i64::try_from(after).unwrap_or(i64::MAX);
+    fn events(&self, query: &EventQuery<'_>) -> Result<Vec<Event>> {
+        let [after, up_to] = [query.after, query.up_to].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         self.all(
-            "SELECT number, payload, hash FROM events WHERE number > ?1 ORDER BY number LIMIT ?2",
-            params![after, limit],
+            "SELECT number, payload, hash FROM events WHERE number > ?1 AND number <= ?2 AND (?3 IS NULL OR kind = ?3 COLLATE NOCASE)
+             AND (?4 IS NULL OR actor = ?4 COLLATE NOCASE) ORDER BY number",
+            params![after, up_to, query.kind, query.actor],
             rows::event,
         )
     }
