@@ -1,6 +1,6 @@
 //! `release`: gives reservations back, narrows or renews them, or takes one over from a dead holder (I8).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::message::Importance;
 use crate::domain::name::{Address, Party, ThreadId};
-use crate::domain::pattern::Pattern;
+use crate::domain::pattern::{ByPrefix, Case, Pattern};
 use crate::domain::reservation::Reservation;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
@@ -171,21 +171,20 @@ fn give_back(
     claims: &[Reservation],
     keep: &[Pattern],
 ) -> Result<Outcome> {
-    let kept_already = |claim: &Reservation| keep.iter().any(|pattern| pattern.as_str() == claim.pattern);
-    let released: Vec<Reservation> = claims.iter().filter(|claim| !kept_already(claim)).cloned().collect();
-    for pattern in keep {
-        inside(writing.ctx, pattern, claims)?;
-    }
+    let kept: HashSet<&str> = keep.iter().map(Pattern::as_str).collect();
+    let released: Vec<&Reservation> = claims.iter().filter(|claim| !kept.contains(claim.pattern.as_str())).collect();
+    let parents = parents(writing.ctx.repository.case(), keep, claims)?;
     if !released.is_empty() {
         let claims = released.iter().map(|claim| claim.id).collect();
         writing.append(Happened::ReservationReleased { agent: agent.name.clone(), claims }, Vec::new())?;
     }
-    let mut outcome = Outcome { released: released.iter().map(Released::from).collect(), ..Outcome::default() };
-    for pattern in keep {
+    let released = released.into_iter().map(Released::from).collect();
+    let mut outcome = Outcome { released, ..Outcome::default() };
+    for (pattern, parent) in keep.iter().zip(parents) {
         let held = writing.tx.claims_on(&agent.name, pattern.as_str())?.pop();
         let shape = match held.filter(|claim| claim.is_live(writing.ctx.now)) {
             Some(claim) => granted(&claim, claim.id),
-            None => narrow(writing, agent, pattern, &released)?,
+            None => narrow(writing, agent, pattern, parent)?,
         };
         outcome.kept.push(shape);
     }
@@ -212,32 +211,32 @@ fn granted(claim: &Reservation, id: Number) -> GrantedShape {
     }
 }
 
-/// `--keep` narrows: what is kept lies inside one of the claims.
-fn inside(ctx: &Ctx<'_>, pattern: &Pattern, claims: &[Reservation]) -> Result<()> {
-    let compiled = pattern.compile(ctx.repository.case());
-    for claim in claims {
-        if Pattern::from_canonical(&claim.pattern)?.compile(ctx.repository.case()).covers(&compiled) {
-            return Ok(());
-        }
+/// `--keep` narrows: each pattern that is kept lies inside one of the claims.
+fn parents<'a>(case: Case, keep: &[Pattern], claims: &'a [Reservation]) -> Result<Vec<&'a Reservation>> {
+    let (mut compiled, mut by_prefix) = (Vec::new(), ByPrefix::default());
+    for (index, claim) in claims.iter().enumerate().filter(|_| !keep.is_empty()) {
+        let pattern = Pattern::from_canonical(&claim.pattern)?;
+        by_prefix.insert(&pattern.prefix(case), index);
+        compiled.push(pattern.compile(case));
     }
-    Err(Code::InputInvalid
-        .refuse(format!("--keep {} is not inside what you release; claim it with reserve", pattern.as_str()))
-        .with("pattern", pattern.as_str()))
+    let inside = |pattern: &Pattern| {
+        let inner = pattern.compile(case);
+        let near = by_prefix.near(&pattern.prefix(case)).into_iter();
+        let parent = near.filter(|index| compiled[*index].covers(&inner)).map(|index| &claims[index]).next();
+        parent.ok_or_else(|| {
+            Code::InputInvalid
+                .refuse(format!("--keep {} is not inside what you release; claim it with reserve", pattern.as_str()))
+                .with("pattern", pattern.as_str())
+        })
+    };
+    keep.iter().map(inside).collect()
 }
 
 /// The narrower claim inherits the time of the one it came from.
-fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, from: &[Reservation]) -> Result<GrantedShape> {
+fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, parent: &Reservation) -> Result<GrantedShape> {
     let case = writing.ctx.repository.case();
     let now = writing.ctx.now;
     let compiled = pattern.compile(case);
-    let mut parent = None;
-    for claim in from {
-        if Pattern::from_canonical(&claim.pattern)?.compile(case).covers(&compiled) {
-            parent = Some(claim.clone());
-            break;
-        }
-    }
-    let parent = parent.ok_or_else(|| Code::Internal.refuse("a kept claim lost the one it came from"))?;
     let prefix = pattern.prefix(case);
     let mut overlaps = Vec::new();
     for other in writing.tx.claims_near(&[&prefix])? {
@@ -258,7 +257,7 @@ fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, from: &[R
         conflicts: Vec::new(),
     };
     let id = writing.append(what, Vec::new())?;
-    Ok(granted(&Reservation { pattern: pattern.as_str().to_owned(), ..parent }, id))
+    Ok(granted(&Reservation { pattern: pattern.as_str().to_owned(), ..parent.clone() }, id))
 }
 
 fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: Span) -> Result<Outcome> {
