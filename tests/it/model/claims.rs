@@ -289,6 +289,7 @@ impl Model {
             targets.extend(theirs);
         }
         let mut taken = Vec::new();
+        let mut losses: Vec<(Who, Vec<Option<String>>)> = Vec::new();
         for id in targets {
             let holder = self.claims.iter().find(|claim| claim.id == id).unwrap().holder;
             if holder == me {
@@ -300,10 +301,25 @@ impl Model {
             self.event("reservation_taken", me);
             let now = self.now;
             let claim = self.claims.iter_mut().find(|claim| claim.id == id).unwrap();
+            match losses.iter_mut().find(|(who, _)| *who == holder) {
+                Some((_, reasons)) => reasons.push(claim.reason.clone()),
+                None => losses.push((holder, vec![claim.reason.clone()])),
+            }
             (claim.holder, claim.first, claim.expires) = (me, now, now + claim.ttl);
             claim.generation += 1;
             taken
                 .push(json!({"id": id, "holder": me, "generation": claim.generation, "expires_at": at(claim.expires)}));
+        }
+        // Each holder is told once, where the work is talked about if that goes on.
+        for (holder, reasons) in losses {
+            let keys = reasons.into_iter().flatten().map(|reason| reason.to_ascii_lowercase());
+            let goes_on = |key: &String| {
+                let thread = self.threads.get(key).filter(|thread| !thread.done);
+                let first = thread.and_then(|thread| self.message(thread.first?));
+                first.is_some_and(|first| self.sees(me, first))
+            };
+            let place = keys.into_iter().find(goes_on);
+            self.notice(holder, Line::To, place);
         }
         Ok(json!({"released": [], "taken": taken}))
     }

@@ -7,6 +7,7 @@ mod contested;
 mod crossing;
 mod post;
 mod recipients;
+mod takeover;
 mod wanted;
 mod writing;
 

@@ -1,12 +1,12 @@
 //! `release`: gives reservations back, narrows or renews them, or takes one over from a dead holder (I8).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::actor;
 use super::post::{self, Draft};
 use super::reserve;
+use super::takeover;
 use super::wanted::parse_all;
 use super::writing::{Writing, write};
 use super::{Ctx, Done, Outcome as Any};
@@ -14,7 +14,7 @@ use crate::domain::agent::Agent;
 use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::message::Importance;
-use crate::domain::name::{Address, Party, ThreadId};
+use crate::domain::name::{Address, ThreadId};
 use crate::domain::pattern::{ByPrefix, Case, Pattern};
 use crate::domain::reservation::Reservation;
 use crate::domain::time::Span;
@@ -62,7 +62,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     let keep = parse_all(ctx.limits, &input.keep, &roots)?;
     let told = write(ctx, "release", input, |writing| {
         if input.force {
-            return take_over(writing, input, &patterns);
+            return takeover::take_over(writing, input, &patterns);
         }
         let agent = writing.actor.must_be_agent("hold reservations")?.clone();
         let claims = selected(writing, &agent, input, &patterns)?;
@@ -129,7 +129,7 @@ fn selected(writing: &Writing<'_>, agent: &Agent, input: &Input, patterns: &[Pat
     Ok(claims)
 }
 
-fn add(claims: &mut Vec<Reservation>, claim: Reservation) {
+pub(super) fn add(claims: &mut Vec<Reservation>, claim: Reservation) {
     if !claims.iter().any(|known| known.id == claim.id) {
         claims.push(claim);
     }
@@ -309,77 +309,4 @@ fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
     }
     writing.append(Happened::ThreadClosed { thread: found.id.clone(), agent: me }, Vec::new())?;
     Ok(found.id.to_string())
-}
-
-/// Takes claims whose holder is silent and has no live process; the human always may.
-fn take_over(writing: &mut Writing<'_>, input: &Input, patterns: &[Pattern]) -> Result<Outcome> {
-    let why = input.why.clone().unwrap_or_default();
-    let now = writing.ctx.now;
-    let mut targets: Vec<Reservation> = Vec::new();
-    for id in &input.id {
-        let claim = writing.tx.claim(*id)?.filter(|claim| claim.is_live(now));
-        add(
-            &mut targets,
-            claim.ok_or_else(|| {
-                Code::ReservationNotHeld.refuse(format!("#{id} is not a live claim")).with("what", format!("#{id}"))
-            })?,
-        );
-    }
-    let me = writing.actor.party();
-    let mut others: HashMap<String, Vec<Reservation>> = HashMap::new();
-    let all = if patterns.is_empty() { Vec::new() } else { writing.tx.claims()? };
-    for claim in all.into_iter().filter(|claim| claim.is_live(now) && !me.is(&claim.holder)) {
-        others.entry(claim.pattern.clone()).or_default().push(claim);
-    }
-    for pattern in patterns {
-        let Some(live) = others.get(pattern.as_str()) else {
-            return Err(Code::ReservationNotHeld
-                .refuse(format!("nobody else holds {}", pattern.as_str()))
-                .with("what", pattern.as_str()));
-        };
-        live.iter().for_each(|claim| add(&mut targets, claim.clone()));
-    }
-    let mut outcome = Outcome::default();
-    for claim in targets {
-        take(writing, &claim, &why, &mut outcome)?;
-    }
-    Ok(outcome)
-}
-
-fn take(writing: &mut Writing<'_>, claim: &Reservation, why: &str, outcome: &mut Outcome) -> Result<()> {
-    let me = writing.actor.party();
-    if me.is(&claim.holder) {
-        return Err(Code::InputInvalid.refuse(format!("#{} is your own; release it without --force", claim.id)));
-    }
-    let holder = writing.tx.agent(&claim.holder)?;
-    let is_alive = holder.is_some_and(|holder| actor::alive(writing.ctx, &holder));
-    if is_alive && me != Party::Human {
-        return Err(Code::HolderAlive
-            .refuse(format!("{} is alive and holds #{} {}", claim.holder, claim.id, claim.pattern))
-            .with("holder", claim.holder.as_str())
-            .with("id", claim.id)
-            .with("pattern", claim.pattern.as_str()));
-    }
-    let Some(taker) = writing.actor.agent().map(|agent| agent.name.clone()) else {
-        // The human works on no files: what the human takes is free.
-        writing.append(
-            Happened::ReservationReleased { agent: claim.holder.clone(), claims: vec![claim.id] },
-            Vec::new(),
-        )?;
-        outcome.released.push(Released::from(claim));
-        return Ok(());
-    };
-    let texts = vec![writing.text("why", why)];
-    let (generation, expires_at) = (claim.generation + 1, writing.ctx.now.plus(claim.ttl));
-    let what = Happened::ReservationTaken {
-        id: claim.id,
-        from: claim.holder.clone(),
-        by: taker.clone(),
-        generation,
-        expires_at,
-        why: texts[0].hash(),
-    };
-    writing.append(what, texts)?;
-    outcome.taken.push(ClaimShape { holder: taker.to_string(), generation, expires_at, ..ClaimShape::from(claim) });
-    Ok(())
 }
