@@ -245,7 +245,11 @@ impl Model {
         let released: Vec<Value> = ids.iter().map(|id| json!({"id": id, "pattern": pattern(id)})).collect();
         let mut answer = json!({"released": released});
         if let (true, Some(thread)) = (input.done, &input.reason) {
+            let was_done = self.threads.get(&thread.key()).is_some_and(|thread| thread.done);
             answer["thread_done"] = json!(self.close(me, thread.as_str())?);
+            if was_done {
+                answer["was_done"] = json!(true);
+            }
         }
         Ok(answer)
     }
@@ -254,7 +258,11 @@ impl Model {
     fn close(&mut self, me: Who, thread: &str) -> Outcome<String> {
         let key = thread.to_ascii_lowercase();
         let found = self.threads.get(&key).ok_or("THREAD_NOT_FOUND")?.clone();
-        if found.members.iter().any(|member| *member != me) {
+        // Who was told does not hear of it again; there may be somebody left who works in it.
+        if found.done && !self.agents.iter().any(|agent| agent.thread.as_ref() == Some(&key)) {
+            return Ok(found.id);
+        }
+        if !found.done && found.members.iter().any(|member| *member != me) {
             let draft = Draft {
                 named: vec![("@thread".to_owned(), Line::To)],
                 thread: Some(&found.id),

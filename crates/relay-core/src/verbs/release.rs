@@ -17,6 +17,7 @@ use crate::domain::message::Importance;
 use crate::domain::name::{Address, ThreadId};
 use crate::domain::pattern::{ByPrefix, Case, Pattern};
 use crate::domain::reservation::Reservation;
+use crate::domain::thread::Thread;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::Result;
@@ -47,6 +48,14 @@ pub struct Outcome {
     pub taken: Vec<ClaimShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_done: Option<String>,
+    /// The thread was done before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub was_done: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -189,7 +198,8 @@ fn give_back(
         outcome.kept.push(shape);
     }
     if let (true, Some(thread)) = (input.done, &input.reason) {
-        outcome.thread_done = Some(close(writing, thread)?);
+        let found = close(writing, thread)?;
+        (outcome.thread_done, outcome.was_done) = (Some(found.id.to_string()), found.done);
     }
     Ok(outcome)
 }
@@ -281,8 +291,8 @@ fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: 
     Ok(Outcome { kept, ..Outcome::default() })
 }
 
-/// Closes the thread and says so in it, to its members.
-fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
+/// Closes the thread and says so in it, to its members, who hear of it once. Returns it as it was.
+fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<Thread> {
     let Some(found) = post::thread(writing, thread)? else {
         return Err(Code::ThreadNotFound
             .refuse(format!("there is no thread `{thread}`"))
@@ -290,7 +300,7 @@ fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
     };
     let me = writing.actor.party();
     let others = writing.tx.members(&found.id)?.into_iter().filter(|member| *member != me).count();
-    if others > 0 {
+    if others > 0 && !found.done {
         let draft = Draft {
             wanted: vec![(Address { name: super::recipients::THREAD_GROUP.to_owned(), project: None }, Line::To)],
             thread: Some(found.id.clone()),
@@ -307,6 +317,10 @@ fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
             _ => {}
         }
     }
-    writing.append(Happened::ThreadClosed { thread: found.id.clone(), agent: me }, Vec::new())?;
-    Ok(found.id.to_string())
+    // Whoever prepared it after its end still works in it.
+    let is_current = |agent: &Agent| agent.thread.as_ref().is_some_and(|current| current.same_as(&found.id));
+    if !found.done || writing.tx.agents()?.iter().any(is_current) {
+        writing.append(Happened::ThreadClosed { thread: found.id.clone(), agent: me }, Vec::new())?;
+    }
+    Ok(found)
 }
