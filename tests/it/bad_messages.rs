@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::process::Stdio;
 
-use crate::bus::{Bus, Run, days};
+use crate::bus::{Bus, Run, days, minutes};
 use crate::unchanged::{assert_clear, refused, refused_by, snapshot};
 
 const LIMIT: usize = 256 * 1024;
@@ -331,4 +331,21 @@ fn a_key_belongs_to_one_request() {
             &["--idempotency-key"],
         );
     }
+}
+
+#[test]
+fn a_reason_is_a_sentence_whoever_reads_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("RedForest", ["reserve", "src"]).success();
+    bus.advance(minutes(11));
+    let (longest, longer) = ("x".repeat(2_000), "x".repeat(2_001));
+    for why in ["", "  ", &longer] {
+        for args in
+            [["link", "--target", "RedForest", "--why", why].as_slice(), &["release", "src", "--force", "--why", why]]
+        {
+            refused(&bus, "BlueLake", args, "INPUT_INVALID", &["--why", "2000"]);
+        }
+    }
+    bus.relay("BlueLake", ["link", "--target", "RedForest", "--why", &longest]).success();
+    bus.relay("BlueLake", ["release", "src", "--force", "--why", &longest]).success();
 }

@@ -36,6 +36,8 @@ pub const FAILURES_KEPT_FOR: Span = Span::hours(24);
 /// Messages that one sender may have waiting for one recipient's consent. It keeps the mail that one acceptance
 /// delivers within a page.
 pub const HELD_MAX: usize = 100;
+/// The longest reason that a takeover or a request for contact gives.
+pub const WHY_BYTES: usize = 2_000;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
-use super::{Ctx, Done, Outcome as Any, post};
+use super::{Ctx, Done, Outcome as Any, check_why, post};
 use crate::domain::contact::{self, Asked, Decided, Link, LinkState};
 use crate::domain::event::{Happened, Number};
 use crate::domain::limits::{LINK_TTL_DEFAULT, LINK_TTL_MAX, TTL_MIN};
@@ -79,7 +79,7 @@ fn check(input: &Input) -> Result<()> {
             .refuse(format!("a link lives 60s to 365d, not {ttl}"))
             .with("ttl", ttl.to_string()));
     }
-    Ok(())
+    check_why(input.why.as_deref())
 }
 
 fn list(ctx: &Ctx<'_>) -> Result<Done> {

@@ -9,7 +9,7 @@ use super::reserve;
 use super::takeover;
 use super::wanted::parse_all;
 use super::writing::{Writing, write};
-use super::{Ctx, Done, Outcome as Any};
+use super::{Ctx, Done, Outcome as Any, check_why};
 use crate::domain::agent::Agent;
 use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Renewal};
@@ -101,9 +101,7 @@ fn check(input: &Input) -> Result<()> {
     if input.renew.is_some() && (!input.keep.is_empty() || input.done) {
         return invalid("--renew keeps what is held; it does not go with --keep or --done");
     }
-    if input.why.as_ref().is_some_and(|why| why.trim().is_empty() || why.len() > 2_000) {
-        return invalid("--why is a sentence of 1 to 2000 bytes");
-    }
+    check_why(input.why.as_deref())?;
     input.renew.map_or(Ok(()), reserve::check_ttl)
 }
 
