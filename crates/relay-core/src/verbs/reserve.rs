@@ -142,16 +142,25 @@ fn clashes(facts: &dyn Facts, agent: &Agent, near: &Neighbours, exclusive: bool,
     Ok(clashes)
 }
 
+/// What the agent holds already is renewed and counts once.
 fn within_limit(writing: &Writing<'_>, agent: &Agent, wanted: &Wanted) -> Result<()> {
-    let limit = writing.ctx.limits.live_claims;
-    let held = writing.tx.count_claims(&agent.name, writing.ctx.now)?;
-    if held + wanted.claims.len() <= limit {
+    let (limit, now) = (writing.ctx.limits.live_claims, writing.ctx.now);
+    let held = writing.tx.count_claims(&agent.name, now)?;
+    let mut more = wanted.claims.len();
+    if held + more <= limit {
+        return Ok(());
+    }
+    for claim in &wanted.claims {
+        let on_it = writing.tx.claims_on(&agent.name, claim.pattern.as_str())?;
+        more -= usize::from(on_it.iter().any(|held| held.is_live(now)));
+    }
+    // Renewing is allowed also where a limit was lowered below what is held.
+    if more == 0 || held + more <= limit {
         return Ok(());
     }
     Err(Code::InputInvalid.refuse(format!(
-        "{} holds {held} live claims and wants {} more; at most {limit} are allowed: release some first",
-        agent.name,
-        wanted.claims.len()
+        "{} holds {held} live claims and wants {more} more; at most {limit} are allowed: release some first",
+        agent.name
     )))
 }
 
