@@ -61,6 +61,7 @@ fn a_bad_file_is_refused_by_its_name_and_nothing_changes() {
         b"[limits]\nbody_bytes = \"many\"",
         b"[limits]\nbody_bytes = -1",
         b"[limits]\npage = 0",
+        b"[limits]\nbody_bytes = 67108865",
         b"[limits]\npatterns = 0",
         b"[limits]\npattern_bytes = 2049",
         b"[limits]\ngate_wait = \"soon\"",

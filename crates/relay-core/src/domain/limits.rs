@@ -39,9 +39,13 @@ pub const HELD_MAX: usize = 100;
 /// The longest reason that a takeover or a request for contact gives.
 pub const WHY_BYTES: usize = 2_000;
 
+/// The longest body that is read at all, whatever an operator allows.
+pub const BODY_MAX: usize = 64 * 1024 * 1024;
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
+    /// At most `BODY_MAX`.
     pub body_bytes: usize,
     pub subject_chars: usize,
     pub recipients: usize,
