@@ -188,11 +188,8 @@ impl Sqlite {
 
 /// How long a writer waits for its turn to fold a log of this length.
 fn patience(log: u64, gate_wait: Span) -> Option<Span> {
-    match log {
-        ..=LOG_KEPT => None,
-        ..=LOG_LONG => Some(gate_wait.min(TIDY_PATIENCE)),
-        _ => Some(gate_wait),
-    }
+    let wait = if log > LOG_LONG { gate_wait } else { gate_wait.min(TIDY_PATIENCE) };
+    (log > LOG_KEPT).then_some(wait)
 }
 
 impl Store for Sqlite {
