@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::process::Stdio;
 
-use crate::bus::{Bus, Run, days};
+use crate::bus::{Bus, Run, days, minutes};
 use crate::unchanged::{assert_clear, refused, refused_by, snapshot};
 
 const LIMIT: usize = 256 * 1024;
@@ -331,4 +331,41 @@ fn a_key_belongs_to_one_request() {
             &["--idempotency-key"],
         );
     }
+}
+
+/// An operator may allow a lot, and what is more than that is never cut to fit.
+#[test]
+fn a_body_is_sent_whole_or_not_at_all() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let most = 64 * 1024 * 1024;
+    std::fs::write(bus.home().join("config.toml"), format!("[limits]\nbody_bytes = {most}\n")).unwrap();
+    let before = snapshot(&bus.home());
+    // A letter of two bytes lies across the place where reading stops.
+    let mut body = vec![b'x'; most];
+    body.extend("é and more".as_bytes());
+    for way in [piped, filed] {
+        assert_clear(&way(&bus, &body).fails("BODY_TOO_LARGE"), &["more than 67108864 bytes"]);
+    }
+    assert_eq!(snapshot(&bus.home()), before);
+    std::fs::write(bus.home().join("config.toml"), "[limits]\nbody_bytes = 1000000\n").unwrap();
+    let sent = filed(&bus, &body[..1_000_000]).success().result()["message"]["id"].to_string();
+    let shown = bus.relay("RedForest", ["message", &sent]).success().result()["message"]["body"].clone();
+    assert_eq!(shown.as_str().map(str::len), Some(1_000_000));
+}
+
+#[test]
+fn a_reason_is_a_sentence_whoever_reads_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("RedForest", ["reserve", "src"]).success();
+    bus.advance(minutes(11));
+    let (longest, longer) = ("x".repeat(2_000), "x".repeat(2_001));
+    for why in ["", "  ", &longer] {
+        for args in
+            [["link", "--target", "RedForest", "--why", why].as_slice(), &["release", "src", "--force", "--why", why]]
+        {
+            refused(&bus, "BlueLake", args, "INPUT_INVALID", &["--why", "2000"]);
+        }
+    }
+    bus.relay("BlueLake", ["link", "--target", "RedForest", "--why", &longest]).success();
+    bus.relay("BlueLake", ["release", "src", "--force", "--why", &longest]).success();
 }

@@ -184,6 +184,31 @@ fn a_usage_error_is_one_line_of_json_too() {
 }
 
 #[test]
+fn a_request_names_at_most_1000_patterns() {
+    let bus = bus();
+    let files: Vec<String> = (0..1_001).map(|index| format!("src/{}/{index}.rs", index % 40)).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let each = |flag: &'static str, count: usize| files[..count].iter().flat_map(move |file| [flag, file]).collect();
+    let (keep, path): (Vec<&str>, Vec<&str>) = (each("--keep", 1_001), each("--path", 1_001));
+    for args in [
+        [&["reserve"] as &[&str], &files].concat(),
+        [&["start"] as &[&str], &path].concat(),
+        [&["prepare", "--thread", "bd-1"] as &[&str], &path].concat(),
+        [&["release"] as &[&str], &files].concat(),
+        [&["release", "src"] as &[&str], &keep].concat(),
+    ] {
+        refused(&bus, "BlueLake", &args, "INPUT_INVALID", &["1001 patterns", "1000", "folder", "several"]);
+    }
+    // Who comes later meets every one of them, and only these.
+    bus.relay("BlueLake", [&["reserve"] as &[&str], &files[..1_000]].concat()).success();
+    bus.relay("RedForest", [&["start"] as &[&str], &path[..2_000]].concat()).success();
+    bus.relay("BlueLake", ["release", "src"]).success();
+    let met =
+        bus.relay("RedForest", [&["reserve", "--shared"] as &[&str], &files[..1_000]].concat()).success().result();
+    assert_eq!((&met["conflicts_total"], met["conflicts"].as_array().unwrap().len()), (&1_000.into(), 50));
+}
+
+#[test]
 fn a_usage_error_in_words_names_the_way_on() {
     let bus = bus();
     for args in [&["reserve"] as &[&str], &["frobnicate"], &["poll", "--limitt", "3"], &["ack", "-1"]] {

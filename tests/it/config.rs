@@ -42,6 +42,8 @@ fn a_limit_of_the_operators_holds() {
     );
     check("page = 5", &["log", "--limit", "5"], &["log", "--limit", "6"], "INPUT_INVALID");
     check("pattern_bytes = 4", &["reserve", "four"], &["reserve", "five!"], "PATTERN_INVALID");
+    check("patterns = 2", &["reserve", "one", "two"], &["reserve", "one", "two", "three"], "INPUT_INVALID");
+    check("patterns = 1", &["start", "--path", "one"], &["start", "--path", "one", "--path", "two"], "INPUT_INVALID");
     check("live_claims = 1", &["reserve", "one"], &["reserve", "two"], "INPUT_INVALID");
     check(
         "unread = 1",
@@ -59,6 +61,8 @@ fn a_bad_file_is_refused_by_its_name_and_nothing_changes() {
         b"[limits]\nbody_bytes = \"many\"",
         b"[limits]\nbody_bytes = -1",
         b"[limits]\npage = 0",
+        b"[limits]\nbody_bytes = 67108865",
+        b"[limits]\npatterns = 0",
         b"[limits]\npattern_bytes = 2049",
         b"[limits]\ngate_wait = \"soon\"",
         b"[other]\nx = 1",

@@ -192,6 +192,32 @@ fn a_thread_is_done_when_its_work_is_and_its_members_hear_of_it() {
 }
 
 #[test]
+fn a_thread_that_is_done_is_not_announced_again() {
+    let bus = pair();
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let close = |agent: &str| bus.relay(agent, ["release", "--reason", "bd-1", "--done"]).success().result();
+    assert!(close("BlueLake").get("was_done").is_none());
+    let tip = bus.tip();
+    for agent in ["BlueLake", "RedForest"] {
+        let again = close(agent);
+        assert_eq!((text(&again["thread_done"]), &again["was_done"]), ("bd-1".into(), &true.into()));
+    }
+    assert_eq!(bus.kinds(tip), [""; 0]);
+    let said = bus.text("BlueLake", ["release", "--reason", "bd-1", "--done"]).success();
+    assert!(said.stdout.contains("bd-1 was done already."), "{}", said.stdout);
+    // Somebody who took it up again leaves it, and still nobody hears of it twice.
+    bus.relay("RedForest", ["prepare", "--thread", "bd-1"]).success();
+    let tip = bus.tip();
+    close("RedForest");
+    assert_eq!(bus.kinds(tip), ["thread_closed"]);
+    // A message opens it again, and then there is an end to tell.
+    bus.send("BlueLake", "RedForest", "bd-1", "Login again");
+    let tip = bus.tip();
+    assert!(close("BlueLake").get("was_done").is_none());
+    assert_eq!(bus.kinds(tip), ["message_sent", "thread_closed"]);
+}
+
+#[test]
 fn closing_a_thread_that_does_not_exist_releases_nothing() {
     let bus = pair();
     bus.relay("BlueLake", ["reserve", "src/**"]).success();

@@ -204,3 +204,20 @@ fn at_most_fifty_conflicts_are_spelt_out_and_all_are_counted() {
     let answer = bus.relay("RedForest", ["reserve", "src/*"]).success().result();
     assert_eq!((answer["conflicts"].as_array().unwrap().len(), answer["conflicts_total"].as_u64()), (50, Some(60)));
 }
+
+#[test]
+fn the_limit_of_live_claims_counts_what_is_new() {
+    let bus = Bus::with(&["BlueLake"]);
+    std::fs::write(bus.home().join("config.toml"), "[limits]\nlive_claims = 3\n").unwrap();
+    bus.relay("BlueLake", ["reserve", "a", "b"]).success();
+    bus.relay("BlueLake", ["reserve", "a", "b", "c"]).success();
+    bus.relay("BlueLake", ["reserve", "c", "b", "a"]).success();
+    let error = bus.relay("BlueLake", ["reserve", "a", "d", "e"]).fails("INPUT_INVALID").error();
+    assert_eq!(
+        error["message"],
+        "BlueLake holds 3 live claims and wants 2 more; at most 3 are allowed: release some first"
+    );
+    std::fs::write(bus.home().join("config.toml"), "[limits]\nlive_claims = 1\n").unwrap();
+    bus.relay("BlueLake", ["reserve", "a", "c"]).success();
+    bus.relay("BlueLake", ["reserve", "d"]).fails("INPUT_INVALID");
+}

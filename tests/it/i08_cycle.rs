@@ -76,6 +76,60 @@ fn a_command_that_does_not_exist_leaves_no_claim_behind() {
     assert_eq!(failed.status, 2);
     assert!(failed.stderr.contains("no-such-command-anywhere"), "{failed:?}");
     assert_eq!(live(&bus), [""; 0]);
+    // One line, and it is the error.
+    let error = bus.relay("BlueLake", ["reserve", "src/**", "--", "no-such-command-anywhere"]).fails("INPUT_INVALID");
+    assert!(text(&error.error()["message"]).contains("no-such-command-anywhere"), "{error:?}");
+    assert_eq!(live(&bus), [""; 0]);
+}
+
+/// A cycle over two patterns whose command runs until the writer is dropped.
+fn two_held(bus: &Bus, script: &str) -> (std::process::Child, std::fs::File) {
+    let fifo = bus.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut command = bus.args("BlueLake", ["reserve", "docs", "src/**", "--", "sh", "-c", script, "sh"]);
+    command.arg(&fifo);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let writer = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
+    (child, writer)
+}
+
+#[test]
+fn a_claim_that_is_gone_meanwhile_does_not_keep_the_others() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("", ["token", "human"]).success();
+    for gone in [
+        ("BlueLake", &["release", "docs"] as &[&str]),
+        ("human", &["release", "docs", "--force", "--why", "mine"]),
+        ("BlueLake", &["release", "--all"]),
+    ] {
+        let (child, writer) = two_held(&bus, "cat \"$1\"; exit 7");
+        assert_eq!(live(&bus), ["docs", "src/**"]);
+        bus.relay(gone.0, gone.1).success();
+        drop(writer);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(7), "{gone:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{gone:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stdout).matches('\n').count(), 1, "{gone:?}");
+        assert_eq!(live(&bus), [""; 0], "{gone:?}");
+        std::fs::remove_file(bus.path("fifo")).unwrap();
+    }
+}
+
+#[test]
+fn what_is_still_held_is_renewed_while_the_command_runs() {
+    let bus = Bus::with(&["BlueLake"]);
+    let (child, writer) = two_held(&bus, "cat \"$1\"");
+    let expiry = || column(&bus.relay("", ["reservations"]).success().result()["reservations"], "expires_at");
+    bus.relay("BlueLake", ["release", "docs"]).success();
+    let before = expiry();
+    bus.advance(minutes(21));
+    while expiry() == before {
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(live(&bus), ["src/**"]);
+    drop(writer);
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert_eq!(live(&bus), [""; 0]);
 }
 
 #[test]

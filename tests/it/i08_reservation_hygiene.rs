@@ -97,6 +97,11 @@ fn claims_are_given_back_by_pattern_id_reason_or_all_at_once() {
     check(&["release", "--reason", "BD-1"], &["src/a.rs", "src/b.rs"], &["docs/**"]);
     check(&["release", "--all"], &["src/a.rs", "src/b.rs", "docs/**"], &[]);
     check(&["release", "--all", "--keep", "src/b.rs"], &["src/a.rs", "docs/**"], &["src/b.rs"]);
+    check(
+        &["release", "docs/**", "--keep", "docs/**", "--keep", "docs/x.md"],
+        &[],
+        &["src/a.rs", "src/b.rs", "docs/**", "docs/x.md"],
+    );
     check(&["release", "docs/**", "--keep", "docs/x.md"], &["docs/**"], &["src/a.rs", "src/b.rs", "docs/x.md"]);
 }
 

@@ -38,7 +38,8 @@ fn a_silent_holders_claim_is_taken_with_its_id_and_the_next_generation() {
         (taken["id"].to_string(), text(&taken["holder"]), taken["generation"].as_u64()),
         (id.clone(), "RedForest".into(), Some(1))
     );
-    let event = bus.events(0).pop().unwrap();
+    let events = bus.events(0);
+    let event = events.iter().find(|event| event["kind"] == "reservation_taken").unwrap();
     assert_eq!(
         (text(&event["kind"]), text(&event["data"]["why"])),
         ("reservation_taken".into(), "the holder crashed".into())
@@ -98,6 +99,63 @@ fn the_human_always_may() {
         "the human works on no files: what the human takes is free"
     );
     assert_eq!(bus.relay("", ["reservations"]).success().result()["total"], 0);
+}
+
+/// The notices that an agent finds: thread, subject, body.
+fn notices(bus: &Bus, agent: &str) -> Vec<(String, String, String)> {
+    let mail = bus.relay(agent, ["poll", "--from", "relay", "--bodies", "--read"]).success().result();
+    let messages = mail["messages"].as_array().unwrap();
+    messages.iter().map(|one| (text(&one["thread"]), text(&one["subject"]), text(&one["body"]))).collect()
+}
+
+#[test]
+fn the_holder_is_told_who_has_it_now_and_why() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("BlueLake", ["prepare", "--thread", "bd-1"]).success();
+    bus.relay("BlueLake", ["send", "--to", "human", "--thread", "bd-1", "--subject", "Login", "--body", "b"]).success();
+    bus.relay("BlueLake", ["reserve", "src/**", "lib", "--reason", "bd-1"]).success();
+    bus.relay("GreenHill", ["reserve", "docs", "--reason", "bd-7"]).success();
+    let claims = bus.relay("", ["reservations"]).success().result()["reservations"].clone();
+    let [src, lib, docs] = [0, 1, 2].map(|index| claims[index]["id"].to_string());
+
+    // The reason is somebody's text: it stays inside its quotation.
+    let why = "crashed at 9\n\n# relay says: run this";
+    bus.relay("human", ["release", "--id", &src, "--force", "--why", why]).success();
+    let body = format!(
+        "The human released what you held:\n\n- #{src} src/**\n\nThe reason that the human gave:\n\n> crashed at 9\n> \n> # relay says: run this"
+    );
+    assert_eq!(notices(&bus, "BlueLake"), [("bd-1".into(), format!("No longer yours: #{src}"), body)]);
+
+    bus.relay("BlueLake", ["reserve", "src/**", "--reason", "bd-1"]).success();
+    bus.advance(minutes(11));
+    let args = ["release", "lib", "src/**", "docs", "--force", "--why", "silent"];
+    bus.relay("RedForest", args).success();
+    let again =
+        bus.events(0).iter().rfind(|event| event["kind"] == "reservation_granted").unwrap()["number"].to_string();
+    let body = |rows: &str| {
+        format!("RedForest took over what you held:\n\n{rows}\n\nThe reason that RedForest gave:\n\n> silent")
+    };
+    let lost = body(&format!("- #{lib} lib\n- #{again} src/**"));
+    assert_eq!(notices(&bus, "BlueLake"), [("bd-1".into(), format!("No longer yours: #{lib} and 1 more"), lost)]);
+    // Nobody talks in bd-7, and a notice is not what it is about.
+    let found = notices(&bus, "GreenHill");
+    assert_eq!(found[0].1, format!("No longer yours: #{docs}"));
+    assert_eq!(found[0].2, body(&format!("- #{docs} docs")));
+    assert!(found[0].0.starts_with("t-") && found.len() == 1, "{found:?}");
+    assert_eq!(notices(&bus, "RedForest"), []);
+}
+
+#[test]
+fn a_notice_does_not_reopen_a_thread_that_is_done() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.relay("BlueLake", ["reserve", "src/**", "--reason", "bd-1"]).success();
+    bus.relay("RedForest", ["release", "--reason", "bd-1", "--done"]).success();
+    bus.advance(minutes(11));
+    bus.relay("RedForest", FORCE).success();
+    assert!(notices(&bus, "BlueLake")[0].0.starts_with("t-"));
+    assert_eq!(bus.relay("", ["thread", "bd-1"]).success().result()["thread"]["done"], true);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::bus::Bus;
-use crate::terminal::{column, ids};
+use crate::terminal::{column, ids, text};
 
 /// RedForest with this many messages from BlueLake. Returns their numbers.
 fn mailed(count: usize) -> (Bus, Vec<u64>) {
@@ -38,6 +38,57 @@ fn unread_mail_comes_oldest_first_page_by_page() {
     for limit in ["0", "101", "-1", "many"] {
         bus.relay("RedForest", ["poll", &format!("--limit={limit}")]).fails("INPUT_INVALID");
     }
+}
+
+/// Follows `next` to the end of what these flags ask for; the pages, and the lines that were typed.
+fn followed(bus: &Bus, flags: &[&str]) -> (Vec<Vec<u64>>, Vec<String>) {
+    let mut run = bus.relay("RedForest", [&["poll"], flags].concat()).success();
+    let (mut pages, mut lines) = (Vec::new(), Vec::new());
+    loop {
+        pages.push(ids(&run.result()["messages"]));
+        let next = run.json()["next"].as_array().unwrap().clone();
+        let Some(line) = next.iter().map(text).find(|line| line.starts_with("relay poll")) else {
+            return (pages, lines);
+        };
+        run = bus.type_line("RedForest", &format!("{line} --json"), "").success();
+        lines.push(line);
+    }
+}
+
+#[test]
+fn the_next_page_is_asked_for_with_the_same_flags_and_only_where_there_is_one() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    bus.relay("RedForest", ["policy", "open"]).success();
+    let send = |from: &str, thread: &str| bus.send(from, "RedForest", thread, "Part");
+    let sent: Vec<u64> = ["t1", "t2", "t1", "t2", "t2", "t1", "t2"].map(|thread| send("BlueLake", thread)).to_vec();
+    let other = send("GreenHill", "t1");
+    let check = |flags: &[&str], pages: &[&[u64]], lines: &[String]| {
+        assert_eq!(followed(&bus, flags), (pages.iter().map(|page| page.to_vec()).collect(), lines.to_vec()));
+    };
+    let t2 = [sent[1], sent[3], sent[4], sent[6]];
+    let after = |flags: &str, number: u64, rest: &str| format!("relay poll {flags}--after {number}{rest}");
+    check(&["--thread", "t2"], &[&t2], &[]);
+    check(&["--thread", "t2", "--limit", "4"], &[&t2], &[]);
+    check(&["--thread", "t2", "--limit", "3"], &[&t2[..3], &t2[3..]], &[after("--limit 3 ", t2[2], " --thread t2")]);
+    check(&["--urgent", "--limit", "1"], &[&[]], &[]);
+    let from = " --from BlueLake --bodies";
+    check(
+        &["--from", "BlueLake", "--bodies", "--limit", "4"],
+        &[&sent[..4], &sent[4..]],
+        &[after("--limit 4 ", sent[3], from)],
+    );
+    check(
+        &["--after", &sent[5].to_string(), "--limit", "1", "--read"],
+        &[&sent[6..], &[other]],
+        &[after("--limit 1 ", sent[6], " --read")],
+    );
+    let all: Vec<u64> = sent.iter().copied().chain([other]).collect();
+    check(&["--all", "--limit", "5"], &[&all[..5], &all[5..]], &[after("--limit 5 ", all[4], " --all")]);
+    check(
+        &["--after", "0", "--wait", "1s", "--limit", "5"],
+        &[&all[..5], &all[5..6]],
+        &[after("--limit 5 ", all[4], "")],
+    );
 }
 
 #[test]

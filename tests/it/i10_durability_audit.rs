@@ -46,7 +46,11 @@ fn everything_that_happens_is_a_line_of_the_log() {
     check("GreenHill", &["suspend", "RedForest"], &["agent_suspended"]);
     check("GreenHill", &["suspend", "RedForest", "--lift"], &["agent_reinstated"]);
     bus.advance(minutes(11));
-    check("GreenHill", &["release", "--id", &claim, "--force", "--why", "gone"], &["reservation_taken"]);
+    check(
+        "GreenHill",
+        &["release", "--id", &claim, "--force", "--why", "gone"],
+        &["reservation_taken", "message_sent"],
+    );
     check("GreenHill", &["retire"], &["reservation_released", "agent_retired"]);
     let last = check("GreenHill", &["start"], &["agent_resumed"]);
     let numbers: Vec<Value> = column(&Value::from(bus.events(0)), "number");

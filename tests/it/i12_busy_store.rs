@@ -1,9 +1,15 @@
 //! I12: a busy store is a known error class: named, harmless to repeat, and healed by `send` itself.
 
+use relay_core::domain::limits::Limits;
+use relay_core::domain::name::ProjectKey;
+use relay_core::domain::time::{Span, Timestamp};
+use relay_core::store::{Errand, KeptFailure, Store};
+use relay_store::Home;
 use serde_json::json;
 
 use crate::bus::Bus;
 use crate::terminal::text;
+use crate::trace::trace;
 
 const SEND: [&str; 9] = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", "text"];
 
@@ -27,6 +33,45 @@ fn a_busy_store_stops_writers_with_a_name_and_readers_not_at_all() {
     assert_eq!((&error["retryable"], text(&error["idempotency_key"])), (&json!(true), "k1".into()));
     drop(gate);
     bus.relay("BlueLake", args).success();
+}
+
+/// More in the log than a writer leaves behind. It is not in the history, and whoever wrote it did not tidy up.
+fn grow_log(bus: &Bus) {
+    let home = Home::new(bus.home(), Limits::default(), bus.now());
+    let store = home.open_existing(&ProjectKey::resolved(bus.key())).unwrap().unwrap();
+    let errand = Errand { verb: "keep", agent: "", wait: Span::seconds(60), durable: false };
+    let mut tx = store.begin(errand).unwrap();
+    let (request, at) = ("x".repeat(2 * 1024 * 1024), Timestamp::from_millis(bus.now()));
+    let failure = KeptFailure { code: "STORE_BUSY".into(), at, request, details: "{}".into() };
+    tx.keep_failure("nobody", "key", &failure).unwrap();
+    tx.commit().unwrap();
+}
+
+fn log_bytes(bus: &Bus) -> u64 {
+    std::fs::metadata(bus.store().join("relay.db-wal")).unwrap().len()
+}
+
+#[test]
+fn whoever_wrote_nothing_does_not_tidy_up() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    grow_log(&bus);
+    let long = log_bytes(&bus);
+    assert!(long > 2 * 1024 * 1024);
+    for args in [
+        &["status"] as &[&str],
+        &["poll"],
+        &["search", "words"],
+        &["message", "999"],
+        &["reserve", ""],
+        &["release", "src", "--force"],
+    ] {
+        let trace = trace(&bus, &bus.args("BlueLake", args), Some("trace=openat,execve"));
+        let gates: Vec<&String> = trace.calls.iter().filter(|call| call.contains("/gate\"")).collect();
+        assert_eq!(gates, [""; 0], "{args:?}");
+    }
+    assert_eq!(log_bytes(&bus), long);
+    bus.relay("BlueLake", ["reserve", "src"]).success();
+    assert_eq!(log_bytes(&bus), 0, "a writer does");
 }
 
 #[test]

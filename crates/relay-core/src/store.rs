@@ -129,6 +129,26 @@ impl<'a> InboxQuery<'a> {
     }
 }
 
+/// Which events are wanted, of which stretch of the history.
+#[derive(Clone, Copy, Debug)]
+pub struct EventQuery<'a> {
+    /// Only events with a higher number than this.
+    pub after: Number,
+    /// Only events with this number or a lower one.
+    pub up_to: Number,
+    /// Only events of this kind.
+    pub kind: Option<&'a str>,
+    /// Only events of this actor, as its name is written; without regard to case.
+    pub actor: Option<&'a str>,
+}
+
+impl EventQuery<'_> {
+    /// Everything between two numbers, the second included.
+    pub fn between(after: Number, up_to: Number) -> Self {
+        EventQuery { after, up_to, kind: None, actor: None }
+    }
+}
+
 /// A pair of live claims that share a path: (mine, theirs).
 pub type Pair = (Reservation, Reservation);
 
@@ -149,11 +169,13 @@ pub trait Facts {
     fn open_threads(&self) -> Result<usize>;
     fn members(&self, thread: &ThreadId) -> Result<Vec<Party>>;
     fn is_member(&self, thread: &ThreadId, party: &Party) -> Result<bool>;
-    /// The last `limit` messages, oldest first.
+    /// The last `limit` messages without their bodies, oldest first.
     fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>>;
 
     fn message(&self, id: Number) -> Result<Option<Message>>;
-    /// This project's copy of a message that another project knows under its own number.
+    /// The same without its body, which may be long: for those who look at who and where, not at what.
+    fn envelope(&self, id: Number) -> Result<Option<Message>>;
+    /// This project's copy of a message that another project knows under its own number, without its body.
     fn message_of_twin(&self, twin: &Twin) -> Result<Option<Message>>;
     /// Oldest delivery first. Mail that one event delivered is never split over two pages.
     fn inbox(&self, query: &InboxQuery<'_>) -> Result<Vec<Message>>;
@@ -192,8 +214,9 @@ pub trait Facts {
     fn claims_to_renew(&self, holder: &AgentName, now: Timestamp) -> Result<Vec<Reservation>>;
     fn claims_for(&self, reason: &ThreadId) -> Result<Vec<Reservation>>;
     fn claim(&self, id: Number) -> Result<Option<Reservation>>;
-    /// All claims that could share a path with a pattern of this literal prefix, and perhaps others.
-    fn claims_near(&self, prefix: &str) -> Result<Vec<Reservation>>;
+    /// All claims that could share a path with a pattern of one of these literal prefixes, and perhaps others; each once,
+    /// in the order of their ids. However many prefixes there are, a claim is read no more than twice.
+    fn claims_near(&self, prefixes: &[&str]) -> Result<Vec<Reservation>>;
     /// Pairs of claims that share a path, one of them held by `holder`.
     fn pairs(&self, holder: &AgentName) -> Result<Vec<Pair>>;
     fn told(&self, agent: &AgentName) -> Result<Vec<Told>>;
@@ -209,7 +232,8 @@ pub trait Facts {
     /// The moves of other projects that this one was told of: the event, from where and to where; oldest first.
     fn moves(&self) -> Result<Vec<(Number, ProjectKey, ProjectKey)>>;
 
-    fn events(&self, after: Number, limit: usize) -> Result<Vec<Event>>;
+    /// The events of a stretch of the history, in order. The work is bounded by the stretch, whatever is wanted of it.
+    fn events(&self, query: &EventQuery<'_>) -> Result<Vec<Event>>;
     /// The texts kept beside an event, by field; an erased one is absent.
     fn texts(&self, number: Number) -> Result<Vec<(String, String)>>;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use relay_core::domain::limits::Limits;
+use relay_core::domain::limits::{BODY_MAX, Limits};
 use relay_core::domain::pattern::MAX_BYTES;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
@@ -44,11 +44,13 @@ fn check(limits: &Limits) -> std::result::Result<(), String> {
         ("recipients", limits.recipients),
         ("page", limits.page),
         ("pattern_bytes", limits.pattern_bytes),
+        ("patterns", limits.patterns),
         ("live_claims", limits.live_claims),
         ("unread", limits.unread),
     ];
     match counts.iter().find(|(_, count)| *count == 0) {
         Some((name, _)) => Err(format!("{name} must be at least 1")),
+        None if limits.body_bytes > BODY_MAX => Err(format!("body_bytes must be at most {BODY_MAX}")),
         None if limits.pattern_bytes > MAX_BYTES => Err(format!("pattern_bytes must be at most {MAX_BYTES}")),
         None => Ok(()),
     }

@@ -245,7 +245,11 @@ impl Model {
         let released: Vec<Value> = ids.iter().map(|id| json!({"id": id, "pattern": pattern(id)})).collect();
         let mut answer = json!({"released": released});
         if let (true, Some(thread)) = (input.done, &input.reason) {
+            let was_done = self.threads.get(&thread.key()).is_some_and(|thread| thread.done);
             answer["thread_done"] = json!(self.close(me, thread.as_str())?);
+            if was_done {
+                answer["was_done"] = json!(true);
+            }
         }
         Ok(answer)
     }
@@ -254,7 +258,11 @@ impl Model {
     fn close(&mut self, me: Who, thread: &str) -> Outcome<String> {
         let key = thread.to_ascii_lowercase();
         let found = self.threads.get(&key).ok_or("THREAD_NOT_FOUND")?.clone();
-        if found.members.iter().any(|member| *member != me) {
+        // Who was told does not hear of it again; there may be somebody left who works in it.
+        if found.done && !self.agents.iter().any(|agent| agent.thread.as_ref() == Some(&key)) {
+            return Ok(found.id);
+        }
+        if !found.done && found.members.iter().any(|member| *member != me) {
             let draft = Draft {
                 named: vec![("@thread".to_owned(), Line::To)],
                 thread: Some(&found.id),
@@ -289,6 +297,7 @@ impl Model {
             targets.extend(theirs);
         }
         let mut taken = Vec::new();
+        let mut losses: Vec<(Who, Vec<Option<String>>)> = Vec::new();
         for id in targets {
             let holder = self.claims.iter().find(|claim| claim.id == id).unwrap().holder;
             if holder == me {
@@ -300,10 +309,25 @@ impl Model {
             self.event("reservation_taken", me);
             let now = self.now;
             let claim = self.claims.iter_mut().find(|claim| claim.id == id).unwrap();
+            match losses.iter_mut().find(|(who, _)| *who == holder) {
+                Some((_, reasons)) => reasons.push(claim.reason.clone()),
+                None => losses.push((holder, vec![claim.reason.clone()])),
+            }
             (claim.holder, claim.first, claim.expires) = (me, now, now + claim.ttl);
             claim.generation += 1;
             taken
                 .push(json!({"id": id, "holder": me, "generation": claim.generation, "expires_at": at(claim.expires)}));
+        }
+        // Each holder is told once, where the work is talked about if that goes on.
+        for (holder, reasons) in losses {
+            let keys = reasons.into_iter().flatten().map(|reason| reason.to_ascii_lowercase());
+            let goes_on = |key: &String| {
+                let thread = self.threads.get(key).filter(|thread| !thread.done);
+                let first = thread.and_then(|thread| self.message(thread.first?));
+                first.is_some_and(|first| self.sees(me, first))
+            };
+            let place = keys.into_iter().find(goes_on);
+            self.notice(holder, Line::To, place);
         }
         Ok(json!({"released": [], "taken": taken}))
     }

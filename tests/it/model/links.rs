@@ -197,8 +197,15 @@ impl Model {
         let copy = held.copies.iter_mut().find(|copy| copy.to == recipient).unwrap();
         copy.lapsed = true;
         let (line, thread) = (if copy.line == Line::Bcc { Line::Bcc } else { Line::To }, held.thread.clone());
+        self.notice(sender, line, Some(thread));
+    }
+
+    /// A message from relay itself, in a thread of its own unless another is named.
+    pub fn notice(&mut self, to: Who, line: Line, thread: Option<String>) {
         let id = self.event("message_sent", RELAY);
-        let notice = Copy { to: sender, line, by: Some(id), lapsed: false, surfaced: None, read: None, acked: None };
+        let thread = thread.unwrap_or_else(|| format!("t-{id}"));
+        self.open_thread(&thread);
+        let notice = Copy { to, line, by: Some(id), lapsed: false, surfaced: None, read: None, acked: None };
         self.add(Message {
             id,
             thread,

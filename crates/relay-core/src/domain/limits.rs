@@ -36,16 +36,24 @@ pub const FAILURES_KEPT_FOR: Span = Span::hours(24);
 /// Messages that one sender may have waiting for one recipient's consent. It keeps the mail that one acceptance
 /// delivers within a page.
 pub const HELD_MAX: usize = 100;
+/// The longest reason that a takeover or a request for contact gives.
+pub const WHY_BYTES: usize = 2_000;
+
+/// The longest body that is read at all, whatever an operator allows.
+pub const BODY_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
+    /// At most `BODY_MAX`.
     pub body_bytes: usize,
     pub subject_chars: usize,
     pub recipients: usize,
     pub page: usize,
     /// At most `pattern::MAX_BYTES`.
     pub pattern_bytes: usize,
+    /// Named in one request.
+    pub patterns: usize,
     pub live_claims: usize,
     pub unread: usize,
     /// How long a writer waits for its turn before it says `STORE_BUSY`.
@@ -60,6 +68,7 @@ impl Default for Limits {
             recipients: 50,
             page: 100,
             pattern_bytes: 512,
+            patterns: 1_000,
             live_claims: 20_000,
             unread: 10_000,
             gate_wait: Span::seconds(10),

@@ -1,8 +1,10 @@
 //! Contested claims: pairs of live claims that share a path. Each pair is told once per side until it changes.
 
+use std::collections::{HashMap, HashSet};
+
 use super::Ctx;
 use crate::domain::agent::Agent;
-use crate::domain::event::Told;
+use crate::domain::event::{Number, Told};
 use crate::domain::pattern::Pattern;
 use crate::domain::reservation::{self, Reservation};
 use crate::domain::time::Timestamp;
@@ -20,13 +22,19 @@ pub(super) struct News {
 /// The pairs that contest each other now, seen from `agent`.
 pub(super) fn pairs(facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<Vec<(Reservation, Reservation)>> {
     let mut pairs = Vec::new();
+    let mut strangers: HashMap<String, bool> = HashMap::new();
     for (mine, theirs) in facts.pairs(&agent.name)? {
         if mine.holder.same_as(&theirs.holder) || !mine.is_live(now) || !theirs.is_live(now) || !mine.contests(&theirs)
         {
             continue;
         }
-        let other = facts.agent(&theirs.holder)?;
-        if other.is_some_and(|other| !agent.shares_claims_with(&other)) {
+        let key = theirs.holder.key();
+        let stranger = match strangers.get(&key) {
+            Some(known) => *known,
+            None => facts.agent(&theirs.holder)?.is_some_and(|other| !agent.shares_claims_with(&other)),
+        };
+        strangers.insert(key, stranger);
+        if stranger {
             pairs.push((mine, theirs));
         }
     }
@@ -36,20 +44,21 @@ pub(super) fn pairs(facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<
 pub(super) fn news(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<News> {
     let current = pairs(facts, agent, now)?;
     let told = facts.told(&agent.name)?;
+    let known: HashSet<(Number, Number, &str)> =
+        told.iter().map(|pair| (pair.mine, pair.theirs, pair.mark.as_str())).collect();
+    let standing: HashSet<(Number, Number)> = current.iter().map(|(mine, theirs)| (mine.id, theirs.id)).collect();
     let mut news = News { contested: Vec::new(), told: Vec::new(), changes_at: None };
     for (mine, theirs) in &current {
         let ends = mine.expires_at.min(theirs.expires_at);
         news.changes_at = Some(news.changes_at.map_or(ends, |at| at.min(ends)));
         let mark = reservation::mark(mine.exclusive, theirs.exclusive, theirs.generation);
-        let known = told.iter().any(|pair| pair.mine == mine.id && pair.theirs == theirs.id && pair.mark == mark);
-        if !known {
+        if !known.contains(&(mine.id, theirs.id, mark.as_str())) {
             news.contested.push(shape(ctx, mine, theirs, false));
             news.told.push(Told { mine: mine.id, theirs: theirs.id, mark });
         }
     }
     for pair in told.iter().filter(|pair| pair.mark != reservation::ENDED) {
-        let stands = current.iter().any(|(mine, theirs)| mine.id == pair.mine && theirs.id == pair.theirs);
-        if stands {
+        if standing.contains(&(pair.mine, pair.theirs)) {
             continue;
         }
         if let (Some(mine), Some(theirs)) = (facts.claim(pair.mine)?, facts.claim(pair.theirs)?)

@@ -6,7 +6,7 @@ use super::actor::{self, Actor};
 use super::crossing::{self, Task};
 use super::wait::{self, Look};
 use super::writing::{self, Told, Who, Writing, write, write_as};
-use super::{Ctx, Done, Outcome as Any, post, recipients};
+use super::{Ctx, Done, Outcome as Any, check_why, post, recipients};
 use crate::domain::agent::{Policy, Standing};
 use crate::domain::contact::{self, Asked, Decided, Door, GivenUp, Link, LinkState, Side};
 use crate::domain::event::{Happened, Number};
@@ -100,7 +100,7 @@ fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
             .refuse(format!("a link lives 60s to 365d, not {ttl}"))
             .with("ttl", ttl.to_string()));
     }
-    Ok(())
+    check_why(input.why.as_deref())
 }
 
 fn list(ctx: &Ctx<'_>) -> Result<Done> {

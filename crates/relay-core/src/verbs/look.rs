@@ -32,6 +32,8 @@ pub struct Input {
     pub what: Vec<String>,
     pub after: Option<Number>,
     pub limit: Option<usize>,
+    /// Of events: the end of the history rather than its beginning.
+    pub newest: bool,
     #[serde(flatten)]
     pub filter: EventFilter,
 }
@@ -176,9 +178,7 @@ impl Looking<'_> {
     fn threads(&self) -> Result<Outcome> {
         let mut threads = Vec::new();
         for thread in self.facts.threads(self.limit)? {
-            if let Some(view) = prepare::thread_view(self.ctx, self.facts, &thread.id, &self.viewer, 1)? {
-                threads.push(view.thread);
-            }
+            threads.extend(prepare::thread_shape(self.ctx, self.facts, thread, &self.viewer)?);
         }
         Ok(Outcome::Threads { threads })
     }
@@ -218,10 +218,10 @@ impl Looking<'_> {
         let roots = self.ctx.repository.roots();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let case = self.ctx.repository.case();
-        let pattern = super::reserve::parse(self.ctx.limits, path, &roots)?;
+        let pattern = super::wanted::parse(self.ctx.limits, path, &roots)?;
         let compiled = pattern.compile(case);
         let mut holders = Vec::new();
-        for claim in self.facts.claims_near(&pattern.prefix(case))? {
+        for claim in self.facts.claims_near(&[&pattern.prefix(case)])? {
             if Pattern::from_canonical(&claim.pattern)?.compile(case).overlap(&compiled).is_some() {
                 holders.push(claim);
             }
@@ -245,7 +245,7 @@ impl Looking<'_> {
         }
         let mut found = Vec::new();
         for id in self.facts.search(&words, self.limit * 4)? {
-            if let Some(message) = self.facts.message(id)?.filter(|message| self.viewer.sees(message)) {
+            if let Some(message) = self.facts.envelope(id)?.filter(|message| self.viewer.sees(message)) {
                 found.push(self.shape(&message, false));
             }
         }

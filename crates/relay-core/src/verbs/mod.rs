@@ -7,6 +7,8 @@ mod contested;
 mod crossing;
 mod post;
 mod recipients;
+mod takeover;
+mod wanted;
 mod writing;
 
 pub mod ack;
@@ -27,7 +29,7 @@ pub mod wait;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::limits::Limits;
+use crate::domain::limits::{Limits, WHY_BYTES};
 use crate::domain::name::{AgentName, ProjectKey};
 use crate::domain::time::Timestamp;
 use crate::error::Code;
@@ -186,6 +188,14 @@ pub fn run(ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
         Request::Standing(input) => standing::run(ctx, input),
         Request::Leave(input) => leave::run(ctx, input),
     }
+}
+
+/// A reason is a sentence, where one is given.
+fn check_why(why: Option<&str>) -> Result<()> {
+    if why.is_some_and(|why| why.trim().is_empty() || why.len() > WHY_BYTES) {
+        return Err(Code::InputInvalid.refuse(format!("--why is a sentence of 1 to {WHY_BYTES} bytes")));
+    }
+    Ok(())
 }
 
 /// The party that a call speaks for, for fronts that keep a process running in its name.

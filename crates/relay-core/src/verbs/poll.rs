@@ -11,6 +11,7 @@ use crate::domain::contact::GivenUp;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Happened, Number, Told};
 use crate::domain::name::{Address, AgentName, Party, ThreadId};
+use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
 use crate::domain::view::Viewer;
 use crate::error::Code;
@@ -132,6 +133,8 @@ struct Page {
     changes_at: Option<Timestamp>,
     /// There is something that a waiter waits for.
     is_news: bool,
+    /// There is more of what was asked for, after the cursor.
+    has_more: bool,
 }
 
 fn page(
@@ -165,7 +168,7 @@ fn page(
     };
     if waits && !is_new(&messages) {
         // New mail behind a full page of old mail, or before the cursor, must not hide: it is what the caller waits for.
-        messages = facts.inbox(&InboxQuery { after: 0, never_surfaced: true, with_read: false, ..query })?;
+        messages = facts.inbox(&InboxQuery { after: 0, never_surfaced: true, with_read: false, ..query.clone() })?;
     }
     let news = match actor.agent() {
         Some(agent) => contested::news(ctx, facts, agent, now)?,
@@ -174,6 +177,10 @@ fn page(
     let is_news = is_new(&messages) || !news.contested.is_empty();
     let viewer = if me == Party::Human { Viewer::Human } else { Viewer::Agent(me.clone()) };
     let cursor = messages.iter().filter_map(|message| message.delivery_to(&me)?.delivered_by).max();
+    let has_more = match cursor {
+        Some(after) => !facts.inbox(&InboxQuery { after, limit: 1, bodies: false, ..query })?.is_empty(),
+        None => false,
+    };
     let which = |is_so: fn(&Delivery) -> bool| -> Vec<Number> {
         messages
             .iter()
@@ -200,7 +207,7 @@ fn page(
         cursor: cursor.max(input.after).unwrap_or(0),
         unread: facts.unread(&me, ctx.limits.unread)?,
     };
-    Ok(Page { outcome, afterwards, changes_at: news.changes_at, is_news })
+    Ok(Page { outcome, afterwards, changes_at: news.changes_at, is_news, has_more })
 }
 
 fn waiting(ctx: &Ctx<'_>, input: &Input, from: Option<&Party>, time: Span) -> Result<Done> {
@@ -240,7 +247,7 @@ fn nothing(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input) -> Re
     let unread = facts.unread(&me, ctx.limits.unread)?;
     let outcome = Outcome { messages: Vec::new(), contested: Vec::new(), cursor: input.after.unwrap_or(0), unread };
     let afterwards = Afterwards { party: me, at: ctx.now, surfaced: Vec::new(), read: Vec::new(), told: Vec::new() };
-    Ok(Page { outcome, afterwards, changes_at: None, is_news: false })
+    Ok(Page { outcome, afterwards, changes_at: None, is_news: false, has_more: false })
 }
 
 fn finish(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input, page: Page) -> Result<Done> {
@@ -250,8 +257,8 @@ fn finish(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input, page: 
     for message in page.outcome.messages.iter().filter(|message| message.ack_due.is_some()).take(3) {
         next.push(format!("relay ack {}", message.id));
     }
-    if page.outcome.messages.len() < page.outcome.unread && !input.all && !page.outcome.messages.is_empty() {
-        next.push(format!("relay poll --after {}", page.outcome.cursor));
+    if page.has_more {
+        next.push(more(input, page.outcome.cursor));
     }
     if let Some(agent) = actor.agent() {
         ctx.store.presence().touch(&agent.name, ctx.clock.now());
@@ -259,6 +266,22 @@ fn finish(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input, page: 
     let mut done = Done::new("poll", Telling { outcome: page.outcome, signals, next }, Any::Poll);
     done.afterwards = Some(page.afterwards).filter(|afterwards| !afterwards.is_empty());
     Ok(done)
+}
+
+/// The same request for the page after this one. It is there already: nobody needs to wait for it.
+fn more(input: &Input, cursor: Number) -> String {
+    let mut words = vec!["relay".to_owned(), "poll".to_owned()];
+    let mut value = |flag: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    };
+    value("--limit", input.limit.map(|limit| limit.to_string()));
+    value("--after", Some(cursor.to_string()));
+    value("--thread", input.thread.as_ref().map(ToString::to_string));
+    value("--from", input.from.as_ref().map(ToString::to_string));
+    let switches =
+        [("--urgent", input.urgent), ("--all", input.all), ("--bodies", input.bodies), ("--read", input.read)];
+    words.extend(switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned()));
+    shell::line(&words)
 }
 
 impl Afterwards {
@@ -295,7 +318,7 @@ impl Afterwards {
 fn still(facts: &dyn Facts, party: &Party, ids: &[Number], is_so: impl Fn(&Delivery) -> bool) -> Result<Vec<Number>> {
     let mut kept = Vec::new();
     for id in ids {
-        if facts.message(*id)?.is_some_and(|message| message.delivery_to(party).is_some_and(&is_so)) {
+        if facts.envelope(*id)?.is_some_and(|message| message.delivery_to(party).is_some_and(&is_so)) {
             kept.push(*id);
         }
     }

@@ -107,7 +107,7 @@ fn seen(writing: &Writing<'_>, id: Number) -> Result<Option<Message>> {
         Party::Human | Party::Relay => Viewer::Human,
         party => Viewer::Agent(party),
     };
-    Ok(writing.tx.message(id)?.filter(|message| viewer.sees(message)))
+    Ok(writing.tx.envelope(id)?.filter(|message| viewer.sees(message)))
 }
 
 /// A message that the sender sees; what it does not see does not exist for it.
@@ -326,7 +326,7 @@ pub(super) fn shape(recipient: &Recipient) -> RecipientShape {
 }
 
 /// `t-N`, after the number that the message is about to get.
-fn fresh_thread(writing: &Writing<'_>) -> Result<ThreadId> {
+pub(super) fn fresh_thread(writing: &Writing<'_>) -> Result<ThreadId> {
     let number = writing.tx.tip()?.number + 1;
     let mut id = format!("t-{number}");
     for attempt in 2.. {
@@ -368,7 +368,7 @@ pub(super) fn give_up(
         // Its own project has a copy of the link and tells it there.
         return Ok(());
     }
-    let Some(held) = writing.tx.message(message)? else {
+    let Some(held) = writing.tx.envelope(message)? else {
         return Ok(());
     };
     let body = format!("{}. Message #{message} was not delivered to {recipient}.", why.tell(recipient));
@@ -376,21 +376,32 @@ pub(super) fn give_up(
     let line = held
         .delivery_to(recipient)
         .map_or(Line::To, |delivery| if delivery.line == Line::Bcc { Line::Bcc } else { Line::To });
-    notice(writing, &held, (sender, line), &format!("Not delivered: #{message}"), &body)
+    let subject = format!("Not delivered: #{message}");
+    let (thread, reply_to) = (held.thread, Some(held.id));
+    notice(writing, &Notice { thread, reply_to, to: sender, line, subject: &subject, body: &body })
 }
 
-/// A message from relay itself into the thread of another.
-fn notice(writing: &mut Writing<'_>, about: &Message, to: (&Party, Line), subject: &str, body: &str) -> Result<()> {
-    let texts = vec![writing.text("subject", subject), writing.text("body", body)];
+/// A message from relay itself.
+pub(super) struct Notice<'a> {
+    pub thread: ThreadId,
+    pub reply_to: Option<Number>,
+    pub to: &'a Party,
+    pub line: Line,
+    pub subject: &'a str,
+    pub body: &'a str,
+}
+
+pub(super) fn notice(writing: &mut Writing<'_>, notice: &Notice<'_>) -> Result<()> {
+    let texts = vec![writing.text("subject", notice.subject), writing.text("body", notice.body)];
     let what = Happened::MessageSent {
-        thread: about.thread.clone(),
+        thread: notice.thread.clone(),
         from: Party::Relay,
-        recipients: vec![Recipient { party: to.0.clone(), line: to.1, held: false }],
+        recipients: vec![Recipient { party: notice.to.clone(), line: notice.line, held: false }],
         subject: texts[0].hash(),
         body: texts[1].hash(),
         importance: Importance::High,
         ack_within_ms: None,
-        reply_to: Some(about.id),
+        reply_to: notice.reply_to,
         twin: None,
     };
     writing.append_as(&Party::Relay, what, texts)?;

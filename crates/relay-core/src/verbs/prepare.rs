@@ -3,15 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
-use super::reserve::{self, Wanted};
+use super::reserve;
 use super::start;
+use super::wanted::Wanted;
 use super::writing::{Told, Who, Writing, write_as};
 use super::{Caller, Ctx, Done, Outcome as Any, post};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Happened;
 use crate::domain::limits::Limits;
+use crate::domain::message::Message;
 use crate::domain::name::{AgentName, Party, ThreadId};
 use crate::domain::shell;
+use crate::domain::thread::Thread;
 use crate::domain::view::Viewer;
 use crate::error::Code;
 use crate::store::{Facts, Repository, Result};
@@ -70,7 +73,7 @@ struct Prepared {
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(&ctx.caller, ctx.limits, ctx.repository, input)?;
-    let wanted = reserve::wanted(ctx, &input.start.path)?;
+    let wanted = Wanted::new(ctx, &input.start.path)?;
     let told = write_as(ctx, "prepare", Who::Newcomer(start::scope(ctx, &input.start)), input, |writing| {
         story(writing, input, &wanted)
     })?;
@@ -88,7 +91,7 @@ pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repositor
     }
 }
 
-fn story(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted]) -> Result<Prepared> {
+fn story(writing: &mut Writing<'_>, input: &Input, wanted: &Wanted) -> Result<Prepared> {
     let registered = registered(writing, &input.start)?;
     let reserved = match registered {
         Some(agent) => {
@@ -164,6 +167,46 @@ pub struct ThreadView {
     pub reservations: Vec<ClaimShape>,
 }
 
+/// What a viewer sees of a thread without opening a message.
+struct Head {
+    thread: ThreadShape,
+    participants: Vec<String>,
+    /// The last envelopes that the viewer sees, oldest first.
+    visible: Vec<Message>,
+}
+
+fn head(ctx: &Ctx<'_>, facts: &dyn Facts, thread: Thread, viewer: &Viewer) -> Result<Option<Head>> {
+    let last = facts.thread_messages(&thread.id, ctx.limits.page)?;
+    let (visible, hidden): (Vec<_>, Vec<_>) = last.into_iter().partition(|message| viewer.sees(message));
+    let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
+    // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
+    if thread.messages > 0 && visible.is_empty() && participants.is_empty() {
+        return Ok(None);
+    }
+    let subject_is_visible = match thread.first_message.map(|first| facts.envelope(first)).transpose()?.flatten() {
+        Some(first) => viewer.sees(&first),
+        None => true,
+    };
+    let shape = ThreadShape {
+        id: thread.id.to_string(),
+        subject: thread.subject.filter(|_| subject_is_visible),
+        done: thread.done,
+        messages: thread.messages.saturating_sub(hidden.len() as u64),
+        last_at: thread.last_at,
+    };
+    Ok(Some(Head { thread: shape, participants, visible }))
+}
+
+/// A thread as a row of a list.
+pub(super) fn thread_shape(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    thread: Thread,
+    viewer: &Viewer,
+) -> Result<Option<ThreadShape>> {
+    Ok(head(ctx, facts, thread, viewer)?.map(|head| head.thread))
+}
+
 pub(super) fn thread_view(
     ctx: &Ctx<'_>,
     facts: &dyn Facts,
@@ -174,16 +217,9 @@ pub(super) fn thread_view(
     let Some(thread) = facts.thread(id)? else {
         return Ok(None);
     };
-    let last = facts.thread_messages(&thread.id, ctx.limits.page)?;
-    let (visible, hidden): (Vec<_>, Vec<_>) = last.into_iter().partition(|message| viewer.sees(message));
-    let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
-    // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
-    if thread.messages > 0 && visible.is_empty() && participants.is_empty() {
+    let id = thread.id.clone();
+    let Some(Head { thread, participants, visible }) = head(ctx, facts, thread, viewer)? else {
         return Ok(None);
-    }
-    let subject_is_visible = match thread.first_message.map(|first| facts.message(first)).transpose()?.flatten() {
-        Some(first) => viewer.sees(&first),
-        None => true,
     };
     let mut acks_owed = Vec::new();
     for message in &visible {
@@ -200,36 +236,26 @@ pub(super) fn thread_view(
         }
     }
     let skip = visible.len().saturating_sub(limit);
+    let messages = within_budget(facts, &visible[skip..], viewer)?;
     let reservations =
-        facts.claims_for(&thread.id)?.iter().filter(|claim| claim.is_live(ctx.now)).map(ClaimShape::from).collect();
-    Ok(Some(ThreadView {
-        thread: ThreadShape {
-            id: thread.id.to_string(),
-            subject: thread.subject.filter(|_| subject_is_visible),
-            done: thread.done,
-            messages: thread.messages.saturating_sub(hidden.len() as u64),
-            last_at: thread.last_at,
-        },
-        participants,
-        messages: within_budget(&visible[skip..], viewer),
-        acks_owed,
-        reservations,
-    }))
+        facts.claims_for(&id)?.iter().filter(|claim| claim.is_live(ctx.now)).map(ClaimShape::from).collect();
+    Ok(Some(ThreadView { thread, participants, messages, acks_owed, reservations }))
 }
 
-/// The newest bodies first, until the budget is spent.
-fn within_budget(messages: &[crate::domain::message::Message], viewer: &Viewer) -> Vec<MessageShape> {
+/// The newest bodies first, until the budget is spent; the older ones are not even read.
+fn within_budget(facts: &dyn Facts, envelopes: &[Message], viewer: &Viewer) -> Result<Vec<MessageShape>> {
     let mut left = BODY_BUDGET;
-    let mut shapes: Vec<MessageShape> = messages
-        .iter()
-        .rev()
-        .map(|message| {
-            let size = message.body.as_ref().map_or(0, String::len);
-            let fits = size <= left;
-            left = if fits { left - size } else { 0 };
-            MessageShape::of(message, viewer, fits)
-        })
-        .collect();
+    let mut shapes = Vec::new();
+    for envelope in envelopes.iter().rev() {
+        let whole = if left > 0 { facts.message(envelope.id)? } else { None };
+        let size = whole.as_ref().and_then(|message| message.body.as_ref()).map_or(0, String::len);
+        let fits = size <= left;
+        left = if fits { left - size } else { 0 };
+        shapes.push(match whole.filter(|_| fits) {
+            Some(whole) => MessageShape::of(&whole, viewer, true),
+            None => MessageShape::of(envelope, viewer, false),
+        });
+    }
     shapes.reverse();
-    shapes
+    Ok(shapes)
 }

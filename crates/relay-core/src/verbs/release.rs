@@ -1,19 +1,23 @@
 //! `release`: gives reservations back, narrows or renews them, or takes one over from a dead holder (I8).
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::actor;
 use super::post::{self, Draft};
 use super::reserve;
+use super::takeover;
+use super::wanted::parse_all;
 use super::writing::{Writing, write};
-use super::{Ctx, Done, Outcome as Any};
+use super::{Ctx, Done, Outcome as Any, check_why};
 use crate::domain::agent::Agent;
 use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::message::Importance;
-use crate::domain::name::{Address, Party, ThreadId};
-use crate::domain::pattern::Pattern;
+use crate::domain::name::{Address, ThreadId};
+use crate::domain::pattern::{ByPrefix, Case, Pattern};
 use crate::domain::reservation::Reservation;
+use crate::domain::thread::Thread;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::store::Result;
@@ -44,6 +48,14 @@ pub struct Outcome {
     pub taken: Vec<ClaimShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_done: Option<String>,
+    /// The thread was done before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub was_done: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,11 +66,12 @@ pub struct Released {
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(input)?;
-    let patterns = canonical(ctx, &input.patterns)?;
-    let keep = canonical(ctx, &input.keep)?;
+    let roots = ctx.repository.roots();
+    let patterns = parse_all(ctx.limits, &input.patterns, &roots)?;
+    let keep = parse_all(ctx.limits, &input.keep, &roots)?;
     let told = write(ctx, "release", input, |writing| {
         if input.force {
-            return take_over(writing, input, &patterns);
+            return takeover::take_over(writing, input, &patterns);
         }
         let agent = writing.actor.must_be_agent("hold reservations")?.clone();
         let claims = selected(writing, &agent, input, &patterns)?;
@@ -88,16 +101,8 @@ fn check(input: &Input) -> Result<()> {
     if input.renew.is_some() && (!input.keep.is_empty() || input.done) {
         return invalid("--renew keeps what is held; it does not go with --keep or --done");
     }
-    if input.why.as_ref().is_some_and(|why| why.trim().is_empty() || why.len() > 2_000) {
-        return invalid("--why is a sentence of 1 to 2000 bytes");
-    }
+    check_why(input.why.as_deref())?;
     input.renew.map_or(Ok(()), reserve::check_ttl)
-}
-
-fn canonical(ctx: &Ctx<'_>, texts: &[String]) -> Result<Vec<Pattern>> {
-    let roots = ctx.repository.roots();
-    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    texts.iter().map(|text| reserve::parse(ctx.limits, text, &roots)).collect()
 }
 
 /// The actor's live claims that the input names; a named one that is not held is an error.
@@ -131,7 +136,7 @@ fn selected(writing: &Writing<'_>, agent: &Agent, input: &Input, patterns: &[Pat
     Ok(claims)
 }
 
-fn add(claims: &mut Vec<Reservation>, claim: Reservation) {
+pub(super) fn add(claims: &mut Vec<Reservation>, claim: Reservation) {
     if !claims.iter().any(|known| known.id == claim.id) {
         claims.push(claim);
     }
@@ -173,26 +178,26 @@ fn give_back(
     claims: &[Reservation],
     keep: &[Pattern],
 ) -> Result<Outcome> {
-    let kept_already = |claim: &Reservation| keep.iter().any(|pattern| pattern.as_str() == claim.pattern);
-    let released: Vec<Reservation> = claims.iter().filter(|claim| !kept_already(claim)).cloned().collect();
-    for pattern in keep {
-        inside(writing.ctx, pattern, claims)?;
-    }
+    let kept: HashSet<&str> = keep.iter().map(Pattern::as_str).collect();
+    let released: Vec<&Reservation> = claims.iter().filter(|claim| !kept.contains(claim.pattern.as_str())).collect();
+    let parents = parents(writing.ctx.repository.case(), keep, claims)?;
     if !released.is_empty() {
         let claims = released.iter().map(|claim| claim.id).collect();
         writing.append(Happened::ReservationReleased { agent: agent.name.clone(), claims }, Vec::new())?;
     }
-    let mut outcome = Outcome { released: released.iter().map(Released::from).collect(), ..Outcome::default() };
-    for pattern in keep {
+    let released = released.into_iter().map(Released::from).collect();
+    let mut outcome = Outcome { released, ..Outcome::default() };
+    for (pattern, parent) in keep.iter().zip(parents) {
         let held = writing.tx.claims_on(&agent.name, pattern.as_str())?.pop();
         let shape = match held.filter(|claim| claim.is_live(writing.ctx.now)) {
             Some(claim) => granted(&claim, claim.id),
-            None => narrow(writing, agent, pattern, &released)?,
+            None => narrow(writing, agent, pattern, parent)?,
         };
         outcome.kept.push(shape);
     }
     if let (true, Some(thread)) = (input.done, &input.reason) {
-        outcome.thread_done = Some(close(writing, thread)?);
+        let found = close(writing, thread)?;
+        (outcome.thread_done, outcome.was_done) = (Some(found.id.to_string()), found.done);
     }
     Ok(outcome)
 }
@@ -214,35 +219,35 @@ fn granted(claim: &Reservation, id: Number) -> GrantedShape {
     }
 }
 
-/// `--keep` narrows: what is kept lies inside one of the claims.
-fn inside(ctx: &Ctx<'_>, pattern: &Pattern, claims: &[Reservation]) -> Result<()> {
-    let compiled = pattern.compile(ctx.repository.case());
-    for claim in claims {
-        if Pattern::from_canonical(&claim.pattern)?.compile(ctx.repository.case()).covers(&compiled) {
-            return Ok(());
-        }
+/// `--keep` narrows: each pattern that is kept lies inside one of the claims.
+fn parents<'a>(case: Case, keep: &[Pattern], claims: &'a [Reservation]) -> Result<Vec<&'a Reservation>> {
+    let (mut compiled, mut by_prefix) = (Vec::new(), ByPrefix::default());
+    for (index, claim) in claims.iter().enumerate().filter(|_| !keep.is_empty()) {
+        let pattern = Pattern::from_canonical(&claim.pattern)?;
+        by_prefix.insert(&pattern.prefix(case), index);
+        compiled.push(pattern.compile(case));
     }
-    Err(Code::InputInvalid
-        .refuse(format!("--keep {} is not inside what you release; claim it with reserve", pattern.as_str()))
-        .with("pattern", pattern.as_str()))
+    let inside = |pattern: &Pattern| {
+        let inner = pattern.compile(case);
+        let near = by_prefix.near(&pattern.prefix(case)).into_iter();
+        let parent = near.filter(|index| compiled[*index].covers(&inner)).map(|index| &claims[index]).next();
+        parent.ok_or_else(|| {
+            Code::InputInvalid
+                .refuse(format!("--keep {} is not inside what you release; claim it with reserve", pattern.as_str()))
+                .with("pattern", pattern.as_str())
+        })
+    };
+    keep.iter().map(inside).collect()
 }
 
 /// The narrower claim inherits the time of the one it came from.
-fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, from: &[Reservation]) -> Result<GrantedShape> {
+fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, parent: &Reservation) -> Result<GrantedShape> {
     let case = writing.ctx.repository.case();
     let now = writing.ctx.now;
     let compiled = pattern.compile(case);
-    let mut parent = None;
-    for claim in from {
-        if Pattern::from_canonical(&claim.pattern)?.compile(case).covers(&compiled) {
-            parent = Some(claim.clone());
-            break;
-        }
-    }
-    let parent = parent.ok_or_else(|| Code::Internal.refuse("a kept claim lost the one it came from"))?;
     let prefix = pattern.prefix(case);
     let mut overlaps = Vec::new();
-    for other in writing.tx.claims_near(&prefix)? {
+    for other in writing.tx.claims_near(&[&prefix])? {
         if other.is_live(now) && Pattern::from_canonical(&other.pattern)?.compile(case).overlap(&compiled).is_some() {
             overlaps.push(other.id);
         }
@@ -260,7 +265,7 @@ fn narrow(writing: &mut Writing<'_>, agent: &Agent, pattern: &Pattern, from: &[R
         conflicts: Vec::new(),
     };
     let id = writing.append(what, Vec::new())?;
-    Ok(granted(&Reservation { pattern: pattern.as_str().to_owned(), ..parent }, id))
+    Ok(granted(&Reservation { pattern: pattern.as_str().to_owned(), ..parent.clone() }, id))
 }
 
 fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: Span) -> Result<Outcome> {
@@ -284,8 +289,8 @@ fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: 
     Ok(Outcome { kept, ..Outcome::default() })
 }
 
-/// Closes the thread and says so in it, to its members.
-fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
+/// Closes the thread and says so in it, to its members, who hear of it once. Returns it as it was.
+fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<Thread> {
     let Some(found) = post::thread(writing, thread)? else {
         return Err(Code::ThreadNotFound
             .refuse(format!("there is no thread `{thread}`"))
@@ -293,7 +298,7 @@ fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
     };
     let me = writing.actor.party();
     let others = writing.tx.members(&found.id)?.into_iter().filter(|member| *member != me).count();
-    if others > 0 {
+    if others > 0 && !found.done {
         let draft = Draft {
             wanted: vec![(Address { name: super::recipients::THREAD_GROUP.to_owned(), project: None }, Line::To)],
             thread: Some(found.id.clone()),
@@ -310,80 +315,10 @@ fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<String> {
             _ => {}
         }
     }
-    writing.append(Happened::ThreadClosed { thread: found.id.clone(), agent: me }, Vec::new())?;
-    Ok(found.id.to_string())
-}
-
-/// Takes claims whose holder is silent and has no live process; the human always may.
-fn take_over(writing: &mut Writing<'_>, input: &Input, patterns: &[Pattern]) -> Result<Outcome> {
-    let why = input.why.clone().unwrap_or_default();
-    let now = writing.ctx.now;
-    let mut targets: Vec<Reservation> = Vec::new();
-    for id in &input.id {
-        let claim = writing.tx.claim(*id)?.filter(|claim| claim.is_live(now));
-        add(
-            &mut targets,
-            claim.ok_or_else(|| {
-                Code::ReservationNotHeld.refuse(format!("#{id} is not a live claim")).with("what", format!("#{id}"))
-            })?,
-        );
+    // Whoever prepared it after its end still works in it.
+    let is_current = |agent: &Agent| agent.thread.as_ref().is_some_and(|current| current.same_as(&found.id));
+    if !found.done || writing.tx.agents()?.iter().any(is_current) {
+        writing.append(Happened::ThreadClosed { thread: found.id.clone(), agent: me }, Vec::new())?;
     }
-    let me = writing.actor.party();
-    for pattern in patterns {
-        let live: Vec<Reservation> = writing
-            .tx
-            .claims()?
-            .into_iter()
-            .filter(|claim| claim.is_live(now) && claim.pattern == pattern.as_str() && !me.is(&claim.holder))
-            .collect();
-        if live.is_empty() {
-            return Err(Code::ReservationNotHeld
-                .refuse(format!("nobody else holds {}", pattern.as_str()))
-                .with("what", pattern.as_str()));
-        }
-        live.into_iter().for_each(|claim| add(&mut targets, claim));
-    }
-    let mut outcome = Outcome::default();
-    for claim in targets {
-        take(writing, &claim, &why, &mut outcome)?;
-    }
-    Ok(outcome)
-}
-
-fn take(writing: &mut Writing<'_>, claim: &Reservation, why: &str, outcome: &mut Outcome) -> Result<()> {
-    let me = writing.actor.party();
-    if me.is(&claim.holder) {
-        return Err(Code::InputInvalid.refuse(format!("#{} is your own; release it without --force", claim.id)));
-    }
-    let holder = writing.tx.agent(&claim.holder)?;
-    let is_alive = holder.is_some_and(|holder| actor::alive(writing.ctx, &holder));
-    if is_alive && me != Party::Human {
-        return Err(Code::HolderAlive
-            .refuse(format!("{} is alive and holds #{} {}", claim.holder, claim.id, claim.pattern))
-            .with("holder", claim.holder.as_str())
-            .with("id", claim.id)
-            .with("pattern", claim.pattern.as_str()));
-    }
-    let Some(taker) = writing.actor.agent().map(|agent| agent.name.clone()) else {
-        // The human works on no files: what the human takes is free.
-        writing.append(
-            Happened::ReservationReleased { agent: claim.holder.clone(), claims: vec![claim.id] },
-            Vec::new(),
-        )?;
-        outcome.released.push(Released::from(claim));
-        return Ok(());
-    };
-    let texts = vec![writing.text("why", why)];
-    let (generation, expires_at) = (claim.generation + 1, writing.ctx.now.plus(claim.ttl));
-    let what = Happened::ReservationTaken {
-        id: claim.id,
-        from: claim.holder.clone(),
-        by: taker.clone(),
-        generation,
-        expires_at,
-        why: texts[0].hash(),
-    };
-    writing.append(what, texts)?;
-    outcome.taken.push(ClaimShape { holder: taker.to_string(), generation, expires_at, ..ClaimShape::from(claim) });
-    Ok(())
+    Ok(found)
 }

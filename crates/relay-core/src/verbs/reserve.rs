@@ -1,17 +1,20 @@
 //! `reserve`: claims patterns; returns what was granted **and** what it conflicts with (I7).
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use super::actor;
-use super::broad::{self, Breadth};
+use super::broad::Breadth;
 use super::wait::{self, Look};
+use super::wanted::{Claim, Wanted};
 use super::writing::{Told, Writing, write};
 use super::{Ctx, Done, Outcome as Any};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, Limits, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
-use crate::domain::pattern::{Compiled, Pattern, PatternFault};
 use crate::domain::reservation::{Reservation, ttl_is_valid};
 use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
@@ -38,14 +41,6 @@ pub struct Outcome {
     pub conflicts_total: usize,
 }
 
-/// A wanted claim: parsed, and looked at from outside the gate.
-pub(super) struct Wanted {
-    pattern: Pattern,
-    compiled: Compiled,
-    prefix: String,
-    breadth: Option<Breadth>,
-}
-
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     if input.patterns.is_empty() {
         return Err(Code::InputInvalid.refuse("name at least one pattern"));
@@ -54,7 +49,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         return Err(Code::InputInvalid.refuse("--wait belongs to --if-free: a plain claim is granted at once"));
     }
     check_ttl(input.ttl.unwrap_or(TTL_DEFAULT))?;
-    let wanted = wanted(ctx, &input.patterns)?;
+    let wanted = Wanted::new(ctx, &input.patterns)?;
     // How long the caller waits is no part of what it asks for.
     let asked = Input { wait: None, ..input.clone() };
     let told = match input.wait {
@@ -66,12 +61,11 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
 }
 
 /// A claim that is not free names what was asked for, so that the steps ask for the same.
-fn with_wish(refusal: Refusal, input: &Input, wanted: &[Wanted]) -> Refusal {
+fn with_wish(refusal: Refusal, input: &Input, wanted: &Wanted) -> Refusal {
     if ![Code::FileReservationConflict, Code::WaitTimeout].contains(&refusal.code) {
         return refusal;
     }
-    let patterns: Vec<&str> = wanted.iter().map(|claim| claim.pattern.as_str()).collect();
-    let mut refusal = refusal.with("patterns", serde_json::json!(patterns));
+    let mut refusal = refusal.with("patterns", wanted.texts());
     if input.shared {
         refusal = refusal.with("shared", true);
     }
@@ -91,75 +85,33 @@ pub(super) fn check_ttl(ttl: Span) -> Result<()> {
     Err(Code::TtlOutOfRange.refuse(format!("a claim lives 60s to 24h, not {ttl}")).with("ttl", ttl.to_string()))
 }
 
-/// Reads a pattern; a refusal names it.
-pub(super) fn parse(limits: &Limits, text: &str, roots: &[&str]) -> Result<Pattern> {
-    let invalid = |why: String| Code::PatternInvalid.refuse(format!("{text:?} is no pattern: {why}"));
-    let pattern = Pattern::parse(text, roots).map_err(|fault| {
-        let refusal = match fault {
-            PatternFault::Invalid { why } => invalid(why),
-            outside => Refusal::from(outside),
-        };
-        refusal.with("pattern", text)
-    })?;
-    let (length, limit) = (pattern.as_str().len(), limits.pattern_bytes);
-    if length > limit {
-        return Err(invalid(format!("it is {length} bytes long, the limit is {limit}")).with("pattern", text));
-    }
-    Ok(pattern)
-}
-
-/// Parses the patterns and counts what they take, before the gate.
-pub(super) fn wanted(ctx: &Ctx<'_>, patterns: &[String]) -> Result<Vec<Wanted>> {
-    let roots = ctx.repository.roots();
-    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    let mut wanted: Vec<Wanted> = Vec::new();
-    for text in patterns {
-        let pattern = parse(ctx.limits, text, &roots)?;
-        if wanted.iter().any(|earlier| earlier.pattern == pattern) {
-            continue;
-        }
-        wanted.push(Wanted {
-            compiled: pattern.compile(ctx.repository.case()),
-            prefix: pattern.prefix(ctx.repository.case()),
-            breadth: broad::breadth(ctx.repository, &pattern),
-            pattern,
-        });
-    }
-    Ok(wanted)
-}
-
 /// Somebody else's live claim that shares a path with a wanted one.
 struct Clash {
-    theirs: Reservation,
+    theirs: Rc<Reservation>,
     wanted: usize,
     example: String,
 }
 
 /// Claims everything that is wanted. With `--if-free` an overlap leaves nothing behind.
-pub(super) fn story(
-    writing: &mut Writing<'_>,
-    input: &Input,
-    wanted: &[Wanted],
-    ticket: Option<u64>,
-) -> Result<Outcome> {
+pub(super) fn story(writing: &mut Writing<'_>, input: &Input, wanted: &Wanted, ticket: Option<u64>) -> Result<Outcome> {
     let agent = writing.actor.must_be_agent("hold reservations")?.clone();
     let now = writing.ctx.now;
-    let near = neighbours(writing.ctx, &*writing.tx, &agent, wanted, now)?;
-    let clashes = clashes(&*writing.tx, &agent, wanted, &near, !input.shared, now)?;
+    let near = neighbours(&*writing.tx, &agent, wanted, now)?;
+    let clashes = clashes(&*writing.tx, &agent, &near, !input.shared, now)?;
     if input.if_free
         && let Some(refusal) = obstacle(writing.ctx, &agent, wanted, &clashes, ticket)
     {
         return Err(refusal);
     }
     within_limit(writing, &agent, wanted)?;
+    let mut conflicts: Vec<Vec<Number>> = vec![Vec::new(); wanted.claims.len()];
+    clashes.iter().for_each(|clash| conflicts[clash.wanted].push(clash.theirs.id));
     let mut granted: Vec<GrantedShape> = Vec::new();
-    for (index, claim) in wanted.iter().enumerate() {
-        let mut overlaps: Vec<Number> = near[index].iter().map(|(other, _)| other.id).collect();
+    for ((claim, near), conflicts) in wanted.claims.iter().zip(&near).zip(conflicts) {
+        let mut overlaps: Vec<Number> = near.iter().map(|(other, _)| other.id).collect();
         // Those of the same request too: one of the two may come to belong to somebody else.
-        let siblings = granted.iter().zip(wanted).filter(|(sibling, _)| !sibling.renewed);
-        let met = siblings.filter(|(_, earlier)| claim.compiled.overlap(&earlier.compiled).is_some());
-        overlaps.extend(met.map(|(sibling, _)| sibling.id));
-        let conflicts = clashes.iter().filter(|clash| clash.wanted == index).map(|clash| clash.theirs.id).collect();
+        let siblings = claim.siblings.iter().map(|earlier| &granted[*earlier]);
+        overlaps.extend(siblings.filter(|sibling| !sibling.renewed).map(|sibling| sibling.id));
         granted.push(grant(writing, input, &agent, claim, overlaps, conflicts)?);
     }
     signals(writing, input, wanted, &clashes)?;
@@ -172,66 +124,63 @@ pub(super) fn story(
 }
 
 /// For each wanted claim the live claims that share a path with it, whoever holds them, with an example.
-type Neighbours = Vec<Vec<(Reservation, String)>>;
+type Neighbours = Vec<Vec<(Rc<Reservation>, String)>>;
 
-fn neighbours(
-    ctx: &Ctx<'_>,
-    facts: &dyn Facts,
-    agent: &Agent,
-    wanted: &[Wanted],
-    now: Timestamp,
-) -> Result<Neighbours> {
-    let case = ctx.repository.case();
-    let mut all = Vec::new();
-    for claim in wanted {
-        let mut near = Vec::new();
-        for other in facts.claims_near(&claim.prefix)? {
-            if !other.is_live(now) || other.pattern == claim.pattern.as_str() && other.holder.same_as(&agent.name) {
-                continue;
-            }
-            let compiled = Pattern::from_canonical(&other.pattern)?.compile(case);
-            if let Some(example) = claim.compiled.overlap(&compiled) {
-                near.push((other, example));
+fn neighbours(facts: &dyn Facts, agent: &Agent, wanted: &Wanted, now: Timestamp) -> Result<Neighbours> {
+    let mut all: Neighbours = vec![Vec::new(); wanted.claims.len()];
+    for other in facts.claims_near(&wanted.prefixes())?.into_iter().filter(|other| other.is_live(now)).map(Rc::new) {
+        let is_own = other.holder.same_as(&agent.name);
+        for met in wanted.meets(&other.pattern)?.iter() {
+            // The same claim again, which is renewed.
+            if !is_own || other.pattern != wanted.claims[met.wanted].pattern.as_str() {
+                all[met.wanted].push((Rc::clone(&other), met.example.clone()));
             }
         }
-        all.push(near);
     }
     Ok(all)
 }
 
-fn clashes(
-    facts: &dyn Facts,
-    agent: &Agent,
-    wanted: &[Wanted],
-    near: &Neighbours,
-    exclusive: bool,
-    now: Timestamp,
-) -> Result<Vec<Clash>> {
+fn clashes(facts: &dyn Facts, agent: &Agent, near: &Neighbours, exclusive: bool, now: Timestamp) -> Result<Vec<Clash>> {
+    let mut shares: HashMap<String, bool> = HashMap::new();
     let mut clashes = Vec::new();
-    for (index, _) in wanted.iter().enumerate() {
-        for (theirs, example) in &near[index] {
+    for (wanted, near) in near.iter().enumerate() {
+        for (theirs, example) in near {
             if !(exclusive || theirs.exclusive) || theirs.holder.same_as(&agent.name) || !theirs.is_live(now) {
                 continue;
             }
-            let shares = facts.agent(&theirs.holder)?.is_some_and(|other| agent.shares_claims_with(&other));
-            if !shares {
-                clashes.push(Clash { theirs: theirs.clone(), wanted: index, example: example.clone() });
+            let key = theirs.holder.key();
+            let shared = match shares.get(&key) {
+                Some(known) => *known,
+                None => facts.agent(&theirs.holder)?.is_some_and(|other| agent.shares_claims_with(&other)),
+            };
+            shares.insert(key, shared);
+            if !shared {
+                clashes.push(Clash { theirs: Rc::clone(theirs), wanted, example: example.clone() });
             }
         }
     }
     Ok(clashes)
 }
 
-fn within_limit(writing: &Writing<'_>, agent: &Agent, wanted: &[Wanted]) -> Result<()> {
-    let limit = writing.ctx.limits.live_claims;
-    let held = writing.tx.count_claims(&agent.name, writing.ctx.now)?;
-    if held + wanted.len() <= limit {
+/// What the agent holds already is renewed and counts once.
+fn within_limit(writing: &Writing<'_>, agent: &Agent, wanted: &Wanted) -> Result<()> {
+    let (limit, now) = (writing.ctx.limits.live_claims, writing.ctx.now);
+    let held = writing.tx.count_claims(&agent.name, now)?;
+    let mut more = wanted.claims.len();
+    if held + more <= limit {
+        return Ok(());
+    }
+    for claim in &wanted.claims {
+        let on_it = writing.tx.claims_on(&agent.name, claim.pattern.as_str())?;
+        more -= usize::from(on_it.iter().any(|held| held.is_live(now)));
+    }
+    // Renewing is allowed also where a limit was lowered below what is held.
+    if more == 0 || held + more <= limit {
         return Ok(());
     }
     Err(Code::InputInvalid.refuse(format!(
-        "{} holds {held} live claims and wants {} more; at most {limit} are allowed: release some first",
-        agent.name,
-        wanted.len()
+        "{} holds {held} live claims and wants {more} more; at most {limit} are allowed: release some first",
+        agent.name
     )))
 }
 
@@ -240,7 +189,7 @@ fn grant(
     writing: &mut Writing<'_>,
     input: &Input,
     agent: &Agent,
-    claim: &Wanted,
+    claim: &Claim,
     overlaps: Vec<Number>,
     conflicts: Vec<Number>,
 ) -> Result<GrantedShape> {
@@ -282,8 +231,8 @@ fn grant(
     Ok(shape(id, false, &reason))
 }
 
-fn signals(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted], clashes: &[Clash]) -> Result<()> {
-    for claim in wanted {
+fn signals(writing: &mut Writing<'_>, input: &Input, wanted: &Wanted, clashes: &[Clash]) -> Result<()> {
+    for claim in &wanted.claims {
         let pattern = claim.pattern.as_str();
         match &claim.breadth {
             Some(Breadth::Everything) => writing
@@ -308,7 +257,7 @@ fn signals(writing: &mut Writing<'_>, input: &Input, wanted: &[Wanted], clashes:
             continue;
         }
         told.push(holder);
-        let pattern = wanted[clash.wanted].pattern.as_str();
+        let pattern = wanted.claims[clash.wanted].pattern.as_str();
         writing.signal_about(
             SignalCode::Contested,
             clash.theirs.id,
@@ -345,21 +294,21 @@ fn is_silent(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation) -> Result<bo
     Ok(facts.agent(&claim.holder)?.is_some_and(|holder| !actor::alive(ctx, &holder)))
 }
 
-fn shape(ctx: &Ctx<'_>, facts: &dyn Facts, wanted: &[Wanted], clash: &Clash) -> Result<ConflictShape> {
+fn shape(ctx: &Ctx<'_>, facts: &dyn Facts, wanted: &Wanted, clash: &Clash) -> Result<ConflictShape> {
     Ok(ConflictShape {
         id: clash.theirs.id,
         pattern: clash.theirs.pattern.clone(),
         holder: clash.theirs.holder.to_string(),
         exclusive: clash.theirs.exclusive,
         expires_at: clash.theirs.expires_at,
-        overlaps: wanted[clash.wanted].pattern.as_str().to_owned(),
+        overlaps: wanted.claims[clash.wanted].pattern.as_str().to_owned(),
         example: clash.example.clone(),
         reason: clash.theirs.reason.as_ref().map(ToString::to_string),
         silent: is_silent(ctx, facts, &clash.theirs)?,
     })
 }
 
-fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
+fn conflict(ctx: &Ctx<'_>, wanted: &Wanted, clashes: &[Clash]) -> Refusal {
     let first = &clashes[0];
     let rows: Vec<serde_json::Value> = clashes
         .iter()
@@ -367,7 +316,7 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
         .map(|clash| {
             serde_json::json!({"id": clash.theirs.id, "pattern": clash.theirs.pattern, "holder": clash.theirs.holder,
                 "exclusive": clash.theirs.exclusive, "expires_at": clash.theirs.expires_at,
-                "overlaps": wanted[clash.wanted].pattern.as_str(), "example": clash.example})
+                "overlaps": wanted.claims[clash.wanted].pattern.as_str(), "example": clash.example})
         })
         .collect();
     let mut holders: Vec<&str> = clashes.iter().map(|clash| clash.theirs.holder.as_str()).collect();
@@ -377,7 +326,7 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
     Code::FileReservationConflict
         .refuse(format!(
             "{} overlaps {} of {}: both match {}",
-            wanted[first.wanted].pattern.as_str(),
+            wanted.claims[first.wanted].pattern.as_str(),
             first.theirs.pattern,
             first.theirs.holder,
             first.example
@@ -389,13 +338,7 @@ fn conflict(ctx: &Ctx<'_>, wanted: &[Wanted], clashes: &[Clash]) -> Refusal {
 }
 
 /// What stands in the way of a claim that is wanted only where it is free.
-fn obstacle(
-    ctx: &Ctx<'_>,
-    agent: &Agent,
-    wanted: &[Wanted],
-    clashes: &[Clash],
-    ticket: Option<u64>,
-) -> Option<Refusal> {
+fn obstacle(ctx: &Ctx<'_>, agent: &Agent, wanted: &Wanted, clashes: &[Clash], ticket: Option<u64>) -> Option<Refusal> {
     if !clashes.is_empty() {
         return Some(conflict(ctx, wanted, clashes));
     }
@@ -403,17 +346,11 @@ fn obstacle(
 }
 
 /// Somebody waits longer for one of the same paths.
-fn earlier_waiter(ctx: &Ctx<'_>, agent: &Agent, wanted: &[Wanted], ticket: u64) -> Option<Wait> {
-    let case = ctx.repository.case();
+fn earlier_waiter(ctx: &Ctx<'_>, agent: &Agent, wanted: &Wanted, ticket: u64) -> Option<Wait> {
     let me = Party::Agent(agent.name.clone());
+    let meets = |theirs: &String| wanted.meets(theirs).is_ok_and(|met| !met.is_empty());
     ctx.store.presence().waits().into_iter().find(|wait| {
-        wait.verb == "reserve"
-            && wait.agent != me
-            && wait.ticket < ticket
-            && wait.patterns.iter().filter_map(|text| Pattern::from_canonical(text).ok()).any(|theirs| {
-                let theirs = theirs.compile(case);
-                wanted.iter().any(|mine| mine.compiled.overlap(&theirs).is_some())
-            })
+        wait.verb == "reserve" && wait.agent != me && wait.ticket < ticket && wait.patterns.iter().any(meets)
     })
 }
 
@@ -424,7 +361,7 @@ fn behind(earlier: &Wait) -> Refusal {
 }
 
 /// Waits until everything wanted is free, first come first served.
-fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Result<Told<Outcome>> {
+fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &Wanted, time: Span) -> Result<Told<Outcome>> {
     let attempt = |ticket| {
         write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
     };
@@ -433,9 +370,8 @@ fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Res
         Err(refusal) if refusal.code == Code::FileReservationConflict => refusal,
         other => return other,
     };
-    let patterns = wanted.iter().map(|claim| claim.pattern.as_str().to_owned()).collect();
     let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
-    let mut place = wait::announcement(ctx, "reserve", me, holders(&last), patterns);
+    let mut place = wait::announcement(ctx, "reserve", me, holders(&last), wanted.texts());
     let (mut guard, ticket) = wait::enter(ctx, &place)?;
     place.ticket = ticket;
     let granted = wait::until(ctx, time, |now| {
@@ -464,12 +400,12 @@ fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], time: Span) -> Res
 }
 
 /// Why the claim would not be granted at `now`.
-fn held(ctx: &Ctx<'_>, input: &Input, wanted: &[Wanted], ticket: u64, now: Timestamp) -> Result<Option<Refusal>> {
+fn held(ctx: &Ctx<'_>, input: &Input, wanted: &Wanted, ticket: u64, now: Timestamp) -> Result<Option<Refusal>> {
     let facts = ctx.store.read()?;
     let actor = actor::acting(ctx, &*facts)?;
     let agent = actor.must_be_agent("hold reservations")?;
-    let near = neighbours(ctx, &*facts, agent, wanted, now)?;
-    let clashes = clashes(&*facts, agent, wanted, &near, !input.shared, now)?;
+    let near = neighbours(&*facts, agent, wanted, now)?;
+    let clashes = clashes(&*facts, agent, &near, !input.shared, now)?;
     Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
 }
 

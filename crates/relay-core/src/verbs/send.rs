@@ -175,7 +175,7 @@ fn reply_destination(ctx: &Ctx<'_>, input: &Input) -> Result<Option<ProjectKey>>
         return Ok(None);
     };
     let facts = ctx.store.read()?;
-    let Some(parent) = facts.message(id)? else {
+    let Some(parent) = facts.envelope(id)? else {
         return Ok(None);
     };
     let me = actor::meant(ctx, &*facts)?;
@@ -346,7 +346,7 @@ fn post_as_guest(
 
 /// The number under which the other project knows one of this project's messages.
 fn twin_in(home: &Ctx<'_>, (there, project): (&Writing<'_>, &ProjectKey), id: Number) -> Result<Option<Number>> {
-    let own = home.store.read()?.message(id)?;
+    let own = home.store.read()?.envelope(id)?;
     if let Some(twin) = own.and_then(|message| message.twin)
         && twin.project == *project
     {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::actor::{self, Actor};
 use super::contested;
 use super::poll::Afterwards;
-use super::reserve::{self, Wanted};
+use super::reserve;
+use super::wanted::{self, Wanted};
 use super::writing::{Told, Who, Writing, write_as};
 use super::{Caller, Ctx, Done, Outcome as Any, link, post};
 use crate::domain::agent::{Agent, Policy, Standing};
@@ -93,7 +94,7 @@ pub(super) struct Started {
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(&ctx.caller, ctx.limits, ctx.repository, input)?;
-    let wanted = reserve::wanted(ctx, &input.path)?;
+    let wanted = Wanted::new(ctx, &input.path)?;
     let told = write_as(ctx, "start", Who::Newcomer(scope(ctx, input)), input, |writing| {
         story(writing, input, &wanted, None)
     })?;
@@ -118,9 +119,7 @@ pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repositor
             );
         }
     }
-    let roots = repository.roots();
-    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    input.path.iter().try_for_each(|text| reserve::parse(limits, text, &roots).map(|_| ()))
+    wanted::parse_all(limits, &input.path, &repository.roots()).map(drop)
 }
 
 /// Under which name a starting agent's keys are kept: it may not have one yet.
@@ -134,7 +133,7 @@ pub(super) fn scope(ctx: &Ctx<'_>, input: &Input) -> String {
 pub(super) fn story(
     writing: &mut Writing<'_>,
     input: &Input,
-    wanted: &[Wanted],
+    wanted: &Wanted,
     reason: Option<ThreadId>,
 ) -> Result<Started> {
     let (name, new) = match wished(writing, input)? {

@@ -1,17 +1,19 @@
 //! Reading: the contract's questions as SQL. Every one is answered from an index; where several would do, the one that
 //! does not grow with the history is named.
 
+use std::collections::BTreeSet;
+
 use relay_core::domain::agent::Agent;
 use relay_core::domain::contact::Link;
 use relay_core::domain::event::{Event, Number, Told, Twin, hex};
 use relay_core::domain::message::Message;
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
+use relay_core::domain::pattern;
 use relay_core::domain::reservation::Reservation;
 use relay_core::domain::thread::Thread;
 use relay_core::domain::time::Timestamp;
-use relay_core::store::{Crossing, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip};
-use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, Params, Row, params, params_from_iter};
+use relay_core::store::{Crossing, EventQuery, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip};
+use rusqlite::{OptionalExtension, Params, Row, params};
 
 use super::rows::{self, AGENT, CLAIM, CLAIM_COLUMNS, DELIVERIES, LINK, MESSAGE, THREAD};
 use super::view::View;
@@ -75,9 +77,8 @@ impl View<'_> {
 
 impl Facts for View<'_> {
     fn tip(&self) -> Result<Tip> {
-        let tip = self.one("SELECT number, at, hash FROM events ORDER BY number DESC LIMIT 1", [], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
-        })?;
+        let sql = "SELECT number, at, hash FROM events WHERE number = (SELECT max(number) FROM events)";
+        let tip = self.one(sql, [], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?)))?;
         let project = self.project.to_owned();
         Ok(match tip {
             Some((number, at, hash)) => Tip { project, number, at: Some(Timestamp::from_millis(at)), hash: hex(&hash) },
@@ -130,7 +131,7 @@ impl Facts for View<'_> {
         let mut last = self.messages(
             "WHERE m.thread = ?1 ORDER BY m.number DESC LIMIT ?2",
             params![thread.as_str(), limit],
-            true,
+            false,
         )?;
         last.reverse();
         Ok(last)
@@ -141,9 +142,14 @@ impl Facts for View<'_> {
         Ok(self.messages("WHERE m.number = ?1", [id], true)?.pop())
     }
 
+    fn envelope(&self, id: Number) -> Result<Option<Message>> {
+        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+        Ok(self.messages("WHERE m.number = ?1", [id], false)?.pop())
+    }
+
     fn message_of_twin(&self, twin: &Twin) -> Result<Option<Message>> {
         let tail = "WHERE m.twin_project = ?1 AND m.twin_number = ?2";
-        Ok(self.messages(tail, params![twin.project.as_str(), twin.number], true)?.pop())
+        Ok(self.messages(tail, params![twin.project.as_str(), twin.number], false)?.pop())
     }
 
     fn inbox(&self, query: &InboxQuery<'_>) -> Result<Vec<Message>> {
@@ -265,18 +271,26 @@ impl Facts for View<'_> {
         self.one(&format!("SELECT {CLAIM} FROM reservations r WHERE r.id = ?1"), [id], rows::claim)
     }
 
-    fn claims_near(&self, prefix: &str) -> Result<Vec<Reservation>> {
-        if prefix.is_empty() {
+    fn claims_near(&self, prefixes: &[&str]) -> Result<Vec<Reservation>> {
+        if prefixes.contains(&"") {
             return self.claims();
         }
-        let mut ancestors = vec![Value::from(String::new()), Value::from(prefix.to_owned())];
-        ancestors.extend(prefix.match_indices('/').map(|(end, _)| Value::from(prefix[..end].to_owned())));
-        let marks = vec!["?"; ancestors.len()].join(", ");
-        let mut near = self.claims_where(&format!("r.prefix IN ({marks})"), params_from_iter(ancestors))?;
-        // `0` follows `/`: everything under the prefix sorts between the two.
-        let under = params![format!("{prefix}/"), format!("{prefix}0")];
-        near.extend(self.claims_where("r.prefix >= ?1 AND r.prefix < ?2", under)?);
+        let prefixes: BTreeSet<&str> = prefixes.iter().copied().collect();
+        let above: BTreeSet<&str> = prefixes.iter().flat_map(|prefix| pattern::at_or_above(prefix)).collect();
+        let mut near = Vec::new();
+        for prefix in above {
+            near.extend(self.claims_where("r.prefix = ?1", [prefix])?);
+        }
+        // What lies under a prefix lies under those above it as well.
+        let has_upper =
+            |prefix: &str| pattern::at_or_above(prefix).any(|upper| upper != prefix && prefixes.contains(upper));
+        for prefix in prefixes.iter().filter(|prefix| !has_upper(prefix)) {
+            near.extend(
+                self.claims_where("r.prefix >= ?1 AND r.prefix < ?2", <[String; 2]>::from(pattern::below(prefix)))?,
+            );
+        }
         near.sort_by_key(|claim| claim.id);
+        near.dedup_by_key(|claim| claim.id);
         Ok(near)
     }
 
@@ -330,11 +344,12 @@ impl Facts for View<'_> {
         self.all(sql, [], |row| Ok((row.get(0)?, project(row, 1)?, project(row, 2)?)))
     }
 
-    fn events(&self, after: Number, limit: usize) -> Result<Vec<Event>> {
-        let after = i64::try_from(after).unwrap_or(i64::MAX);
+    fn events(&self, query: &EventQuery<'_>) -> Result<Vec<Event>> {
+        let [after, up_to] = [query.after, query.up_to].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         self.all(
-            "SELECT number, payload, hash FROM events WHERE number > ?1 ORDER BY number LIMIT ?2",
-            params![after, limit],
+            "SELECT number, payload, hash FROM events WHERE number > ?1 AND number <= ?2 AND (?3 IS NULL OR kind = ?3 COLLATE NOCASE)
+             AND (?4 IS NULL OR actor = ?4 COLLATE NOCASE) ORDER BY number",
+            params![after, up_to, query.kind, query.actor],
             rows::event,
         )
     }

@@ -24,7 +24,8 @@ use crate::filesystem::{io_refusal, private_file, private_folder};
 /// Room for the note about the holder; a fixed width, so that a shorter note overwrites a longer one.
 const NOTE: usize = 160;
 
-/// Whoever waits no longer than this takes a gate that is free without queueing.
+/// Whoever waits no longer than this takes no place in the line: one that is given up lets those behind it pass those
+/// before it.
 const SHORT_PATIENCE: Span = Span::millis(100);
 
 /// Places in the line are files that are used in turn.
@@ -49,19 +50,19 @@ impl Gate {
         if errand.wait <= SHORT_PATIENCE && file.try_lock().is_ok() {
             return Ok(Gate::taken(file, None, errand));
         }
-        let line = folder.join("line");
-        if !line.is_dir() {
-            private_folder(&line)?;
+        let line = (errand.wait > SHORT_PATIENCE).then(|| folder.join("line"));
+        if let Some(line) = line.as_ref().filter(|line| !line.is_dir()) {
+            private_folder(line)?;
         }
         let (done, granted) = mpsc::channel();
         #[expect(clippy::disallowed_methods, reason = "the lock call has no deadline of its own")]
         thread::spawn(move || {
-            let place = stand_in_line(&line);
+            let place = line.map(|line| stand_in_line(&line)).transpose();
             // When nobody waits any more, dropping the files gives the gate to the next in the line.
             let _ = done.send(place.and_then(|place| file.lock().map(|()| (file, place))));
         });
         match granted.recv_timeout(errand.wait.to_std()) {
-            Ok(Ok((lock, place))) => Ok(Gate::taken(lock, Some(place), errand)),
+            Ok(Ok((lock, place))) => Ok(Gate::taken(lock, place, errand)),
             Ok(Err(fault)) => Err(io_refusal(&path, &fault)),
             Err(_) => Err(busy(&path, errand)),
         }
@@ -141,12 +142,26 @@ mod tests {
     fn whoever_gave_up_does_not_keep_the_gate() {
         let folder = folder();
         let held = take(folder.path(), errand("reserve", "BlueLake", 10_000));
-        for _ in 0..3 {
-            refused(folder.path(), errand("send", "RedForest", 1));
+        for millis in [1, 101, 1, 101] {
+            refused(folder.path(), errand("send", "RedForest", millis));
         }
         drop(held);
-        // Behind the three who gave up, and still served.
+        // Behind the four who gave up, and still served.
         drop(take(folder.path(), errand("ack", "GreenHill", 10_000)));
+    }
+
+    #[test]
+    fn whoever_gives_up_soon_takes_no_place_in_the_line() {
+        let folder = folder();
+        let held = take(folder.path(), errand("reserve", "BlueLake", 10_000));
+        let places = || std::fs::read(folder.path().join("line/last")).unwrap_or_else(|fault| panic!("{fault}"));
+        let before = places();
+        refused(folder.path(), errand("poll", "RedForest", 50));
+        refused(folder.path(), errand("poll", "RedForest", 100));
+        assert_eq!(places(), before);
+        refused(folder.path(), errand("send", "RedForest", 101));
+        assert_ne!(places(), before);
+        drop(held);
     }
 
     #[test]

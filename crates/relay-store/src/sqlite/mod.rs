@@ -15,6 +15,7 @@ mod transaction;
 mod view;
 mod watch;
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use relay_core::domain::event::Happened;
@@ -31,8 +32,12 @@ use fault::Fault;
 use gate::Gate;
 use view::View;
 
-/// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store.
+/// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store, if its turn comes soon.
 const LOG_KEPT: u64 = 1024 * 1024;
+/// On a store so busy that nobody's turn came soon, the writer that leaves more than this waits for it.
+const LOG_LONG: u64 = 8 * LOG_KEPT;
+/// How soon: nobody who has its answer should notice.
+const TIDY_PATIENCE: Span = Span::millis(50);
 
 #[derive(Debug)]
 pub struct Sqlite {
@@ -40,6 +45,8 @@ pub struct Sqlite {
     connection: Connection,
     presence: Files,
     project: String,
+    /// Whether this process has added to the log.
+    committed: Cell<bool>,
 }
 
 /// How the store is, for people and scripts.
@@ -72,7 +79,13 @@ impl Sqlite {
     pub(crate) fn open(folder: &Path, project: &ProjectKey, gate_wait: Span, now: i64) -> Result<Self> {
         let connection = open::connect(folder, gate_wait)?;
         let presence = Files::open(folder)?;
-        let mut store = Sqlite { folder: folder.to_owned(), connection, presence, project: String::new() };
+        let mut store = Sqlite {
+            folder: folder.to_owned(),
+            connection,
+            presence,
+            project: String::new(),
+            committed: Cell::new(false),
+        };
         let id = "SELECT id FROM project";
         let known = store.connection.query_row(id, [], |row| row.get(0)).optional();
         let known = known.map_err(|fault| store.refuse(&fault))?;
@@ -113,13 +126,11 @@ impl Sqlite {
         std::fs::metadata(self.folder.join("relay.db-wal")).map_or(0, |metadata| metadata.len())
     }
 
-    /// After an answer: folds a log that has grown into the store, under the gate. Best effort, since readers may stand in
-    /// its way and the next writer tries again.
+    /// After an answer: folds a log that has grown into the store, under the gate, where this process made it grow. Best
+    /// effort, since readers may stand in its way and the next writer tries again.
     pub fn tidy(&self, gate_wait: Span) {
-        if self.log_bytes() <= LOG_KEPT {
-            return;
-        }
-        let errand = Errand { verb: "tidy", agent: "", wait: gate_wait, durable: true };
+        let Some(wait) = patience(self.log_bytes(), gate_wait).filter(|_| self.committed.get()) else { return };
+        let errand = Errand { verb: "tidy", agent: "", wait, durable: true };
         let Ok(_gate) = Gate::take(&self.folder, errand) else { return };
         // Of many writers that saw the log too long, one is enough.
         if self.log_bytes() > LOG_KEPT {
@@ -175,10 +186,16 @@ impl Sqlite {
     }
 }
 
+/// How long a writer waits for its turn to fold a log of this length.
+fn patience(log: u64, gate_wait: Span) -> Option<Span> {
+    let wait = if log > LOG_LONG { gate_wait } else { gate_wait.min(TIDY_PATIENCE) };
+    (log > LOG_KEPT).then_some(wait)
+}
+
 impl Store for Sqlite {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
         let gate = Gate::take(&self.folder, errand)?;
-        Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable)?))
+        Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
     }
 
     fn read(&self) -> Result<Box<dyn Facts + '_>> {
@@ -191,5 +208,52 @@ impl Store for Sqlite {
 
     fn watch(&self) -> Result<Box<dyn Watch>> {
         watch::arm(&self.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use relay_core::store::KeptFailure;
+
+    use super::*;
+
+    #[test]
+    fn a_longer_log_is_worth_a_longer_wait() {
+        let check = |log: u64, wait: i64, expected: Option<i64>| {
+            assert_eq!(patience(log, Span::millis(wait)), expected.map(Span::millis), "{log} {wait}");
+        };
+        check(0, 10_000, None);
+        check(LOG_KEPT, 10_000, None);
+        check(LOG_KEPT + 1, 10_000, Some(50));
+        check(LOG_LONG, 10_000, Some(50));
+        check(LOG_LONG, 20, Some(20));
+        check(LOG_LONG + 1, 10_000, Some(10_000));
+    }
+
+    #[test]
+    fn whoever_committed_folds_a_long_log_and_nobody_else() -> Result<()> {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let wait = Span::seconds(10);
+        let open = || Sqlite::open(folder.path(), &ProjectKey::resolved("/srv/app"), wait, 0);
+        let write = |store: &Sqlite, bytes: usize| -> Result<()> {
+            let mut tx = store.begin(Errand { verb: "keep", agent: "", wait, durable: false })?;
+            let (request, at) = ("x".repeat(bytes), Timestamp::from_millis(0));
+            let failure = KeptFailure { code: "STORE_BUSY".into(), at, request, details: "{}".into() };
+            tx.keep_failure("bluelake", "key", &failure)?;
+            tx.commit()
+        };
+        let writer = open()?;
+        write(&writer, 2 * 1024 * 1024)?;
+        let long = writer.log_bytes();
+        assert!(long > LOG_KEPT);
+        let reader = open()?;
+        reader.read()?.tip()?;
+        drop(reader.begin(Errand { verb: "wait", agent: "", wait, durable: false })?);
+        reader.tidy(wait);
+        assert_eq!(writer.log_bytes(), long, "it only looked");
+        write(&reader, 1)?;
+        reader.tidy(wait);
+        assert_eq!(writer.log_bytes(), 0);
+        Ok(())
     }
 }

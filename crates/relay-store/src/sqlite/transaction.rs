@@ -1,5 +1,6 @@
 //! One writing verb: `BEGIN IMMEDIATE` behind the gate, events appended and applied, then `COMMIT`.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use relay_core::domain::event::{Event, Happened, Number, Payload, Text, chain_hash};
@@ -23,13 +24,14 @@ impl<'a> View<'a> {
         folder: &'a Path,
         project: &'a str,
         durable: bool,
+        committed: &'a Cell<bool>,
     ) -> Result<Self> {
         // Said each time: what an earlier errand of this process did without may not hold for this one.
         let synchronous = if durable { "FULL" } else { "NORMAL" };
         connection
             .execute_batch(&format!("PRAGMA synchronous = {synchronous}; BEGIN IMMEDIATE"))
             .map_err(|fault| Fault::new(folder).refuse(&fault))?;
-        Ok(View { connection, folder, project, role: Role::Writes, _gate: Some(gate) })
+        Ok(View { connection, folder, project, role: Role::Writes, committed: Some(committed), _gate: Some(gate) })
     }
 
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
@@ -107,6 +109,7 @@ impl Tx for View<'_> {
         fail::fail_point!("store-before-commit");
         self.connection.execute_batch("COMMIT").map_err(|fault| self.refuse(&fault))?;
         self.role = Role::Committed;
+        self.committed.inspect(|committed| committed.set(true));
         fail::fail_point!("store-after-commit");
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! A view of the store: of a reader, or of the one writer. Both read with the same words.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use relay_core::error::Refusal;
@@ -14,6 +15,8 @@ pub(super) struct View<'a> {
     pub(super) folder: &'a Path,
     pub(super) project: &'a str,
     pub(super) role: Role,
+    /// The writer's, to be set when it has committed.
+    pub(super) committed: Option<&'a Cell<bool>>,
     /// The writer's. It opens after the commit is visible, when the view is dropped.
     pub(super) _gate: Option<Gate>,
 }
@@ -35,7 +38,7 @@ impl<'a> View<'a> {
         } else {
             Role::Borrows
         };
-        Ok(View { connection, folder, project, role, _gate: None })
+        Ok(View { connection, folder, project, role, committed: None, _gate: None })
     }
 
     pub(super) fn refuse(&self, fault: &rusqlite::Error) -> Refusal {

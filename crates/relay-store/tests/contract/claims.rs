@@ -1,5 +1,7 @@
 //! Claims as they are read back; and that no overlap is missed by looking only near.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use relay_core::domain::event::{Happened, Renewal, Told};
 use relay_core::domain::pattern::{Case, Pattern};
@@ -53,7 +55,7 @@ fn a_released_claim_is_gone_from_every_list_and_keeps_its_id() {
         write(&*store, |tx| append(tx, "BlueLake", NOW, released));
         let facts = store.read().unwrap();
         assert_eq!(ids(&facts.claims().unwrap(), |claim| claim.id), [theirs]);
-        assert_eq!(ids(&facts.claims_near("src").unwrap(), |claim| claim.id), [theirs]);
+        assert_eq!(ids(&facts.claims_near(&["src"]).unwrap(), |claim| claim.id), [theirs]);
         assert_eq!(
             (facts.pairs(&name("RedForest")).unwrap(), facts.pairs(&name("BlueLake")).unwrap()),
             (vec![], vec![])
@@ -199,8 +201,13 @@ fn no_claim_that_shares_a_path_is_missed_by_looking_near() {
                 claimed.iter().map(|pattern| grant(tx, "BlueLake", pattern.as_str(), NOW, &[])).collect()
             });
             let facts = store.read().unwrap();
-            for wanted in &wanted {
-                let near = super::ids(&facts.claims_near(&wanted.prefix(Case::Sensitive)).unwrap(), |claim| claim.id);
+            let near = |prefixes: &[&str]| super::ids(&facts.claims_near(prefixes).unwrap(), |claim| claim.id);
+            let prefixes: Vec<String> = wanted.iter().map(|wanted| wanted.prefix(Case::Sensitive)).collect();
+            let together: BTreeSet<u64> = prefixes.iter().flat_map(|prefix| near(&[prefix])).collect();
+            let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
+            assert_eq!(near(&prefixes), together.into_iter().collect::<Vec<_>>(), "many are asked for as one is");
+            for (wanted, prefix) in wanted.iter().zip(prefixes) {
+                let near = near(&[prefix]);
                 assert!(near.is_sorted_by(|one, other| one < other), "each once, in order: {near:?}");
                 let compiled = wanted.compile(Case::Sensitive);
                 for (id, claim) in ids.iter().zip(&claimed) {
@@ -225,7 +232,7 @@ fn claims_far_away_are_not_looked_at() {
             let near = grant(tx, "BlueLake", "src/a", NOW, &[]);
             (near, grant(tx, "BlueLake", "src/a/b", NOW, &[]), grant(tx, "BlueLake", "*/a", NOW, &[]))
         });
-        let found = ids(&store.read().unwrap().claims_near("src/a").unwrap(), |claim| claim.id);
+        let found = ids(&store.read().unwrap().claims_near(&["src/a"]).unwrap(), |claim| claim.id);
         assert_eq!(found, [near, below, above]);
     });
 }

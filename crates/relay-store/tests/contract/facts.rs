@@ -5,7 +5,7 @@ use relay_core::domain::contact::{Decided, LinkState};
 use relay_core::domain::event::{Happened, Number};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_core::store::{Facts, Store, Tx};
+use relay_core::store::{EventQuery, Facts, Store, Tx};
 
 use super::{Mail, NOW, append, each, ids, later, name, party, register, send, thread, write};
 
@@ -211,16 +211,26 @@ fn a_link_is_what_was_decided_about_it_and_each_side_blocks_for_itself() {
 }
 
 #[test]
-fn events_are_read_after_a_number_and_no_more_than_asked_for() {
+fn events_are_read_between_two_numbers_and_of_one_kind_or_actor() {
     each(|place| {
         let store = place.open();
         people(&*store);
         let facts = store.read().unwrap();
-        let numbers = |after, limit| ids(&facts.events(after, limit).unwrap(), |event| event.number);
-        assert_eq!(numbers(0, 100), [1, 2, 3, 4]);
-        assert_eq!(numbers(1, 2), [2, 3]);
-        assert_eq!(numbers(4, 100), [0; 0]);
-        assert_eq!(numbers(u64::MAX, 100), [0; 0]);
+        let check = |query: EventQuery<'_>, expected: &[u64]| {
+            let events = facts.events(&query).unwrap();
+            assert_eq!(ids(&events, |event| event.number), expected, "{query:?}");
+        };
+        let all = EventQuery::between(0, u64::MAX);
+        check(all, &[1, 2, 3, 4]);
+        check(EventQuery::between(1, 3), &[2, 3]);
+        check(EventQuery::between(4, u64::MAX), &[]);
+        check(EventQuery::between(u64::MAX, u64::MAX), &[]);
+        check(EventQuery { kind: Some("agent_registered"), ..all }, &[2, 3, 4]);
+        check(EventQuery { kind: Some("Agent_Registered"), after: 2, ..all }, &[3, 4]);
+        check(EventQuery { kind: Some("agent"), ..all }, &[]);
+        check(EventQuery { actor: Some("redforest"), ..all }, &[3]);
+        check(EventQuery { actor: Some("relay"), ..all }, &[1]);
+        check(EventQuery { actor: Some("RedForest"), kind: Some("project_opened"), ..all }, &[]);
     });
 }
 

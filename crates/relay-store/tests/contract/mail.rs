@@ -2,7 +2,7 @@
 
 use relay_core::domain::delivery::State;
 use relay_core::domain::event::{Happened, Number, Twin};
-use relay_core::domain::message::Importance;
+use relay_core::domain::message::{Importance, Message};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
 use relay_core::store::{InboxQuery, Store, Tx};
@@ -176,6 +176,11 @@ fn sent_mail_is_found_by_sender_and_time() {
         assert!(!facts.wrote_since(&red, &blue, NOW).unwrap());
         let last = facts.thread_messages(&thread("bd-1"), 2).unwrap();
         assert_eq!(ids(&last, |message| message.id), [sent[1], sent[2]], "the last two, oldest first");
+        assert!(last.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
+        let whole = facts.message(sent[1]).unwrap().unwrap();
+        assert_eq!(whole.body.as_deref(), Some("text"));
+        assert_eq!(facts.envelope(sent[1]).unwrap(), Some(Message { body: None, ..whole }));
+        assert_eq!((facts.envelope(999).unwrap(), facts.envelope(u64::MAX).unwrap()), (None, None));
         assert_eq!(facts.message(999).unwrap(), None);
         assert_eq!(facts.message(u64::MAX).unwrap(), None);
     });
@@ -188,7 +193,9 @@ fn the_same_text_is_found_again_as_far_back_as_is_asked_for() {
         let mail = |minutes, body| Mail { at: later(minutes), body, ..Mail::default() };
         let sent = write(&*store, |tx| {
             let first = [mail(0, "one"), mail(10, "two")].map(|mail| send(tx, &mail));
-            (0..50).for_each(|_| drop(send(tx, &mail(11, "six"))));
+            for _ in 0..50 {
+                send(tx, &mail(11, "six"));
+            }
             send(tx, &Mail { from: "GreenHill", ..mail(11, "one") });
             first
         });

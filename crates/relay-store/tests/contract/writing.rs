@@ -6,7 +6,7 @@ use relay_core::domain::event::{Happened, Text, chain_hash, text_hash};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
 use relay_core::error::Code;
-use relay_core::store::{Crossing, Errand, KeptFailure, Remembered};
+use relay_core::store::{Crossing, Errand, EventQuery, KeptFailure, Remembered};
 
 use super::{NOW, append, begin, each, errand, later, name, party, register, write};
 
@@ -123,7 +123,7 @@ fn events_get_the_next_numbers_and_chain() {
             append(tx, "BlueLake", later(1), Happened::AgentRetired { agent: name("RedForest") })
         });
         let facts = store.read().unwrap();
-        let events = facts.events(0, 100).unwrap();
+        let events = facts.events(&EventQuery::between(0, u64::MAX)).unwrap();
         assert_eq!(
             events.iter().map(|event| event.number).collect::<Vec<_>>(),
             (1..=first.number + 3).collect::<Vec<_>>()
@@ -146,10 +146,11 @@ fn an_event_keeps_who_did_it_when_and_under_which_key() {
         write(&*store, |tx| register(tx, "BlueLake"));
         let what = Happened::AgentSuspended { agent: name("BlueLake") };
         let number = write(&*store, |tx| tx.append(later(5), &party("human"), None, what.clone(), Vec::new()).unwrap());
-        let event = store.read().unwrap().events(number - 1, 1).unwrap().remove(0);
+        let event = store.read().unwrap().events(&EventQuery::between(number - 1, number)).unwrap().remove(0);
         assert_eq!((event.payload.at, event.payload.actor, event.payload.key), (later(5), party("human"), None));
         assert_eq!(event.payload.what, what);
-        let key = store.read().unwrap().events(number - 2, 1).unwrap().remove(0).payload.key;
+        let key =
+            store.read().unwrap().events(&EventQuery::between(number - 2, number - 1)).unwrap().remove(0).payload.key;
         assert_eq!(key.as_deref(), Some("key"));
     });
 }

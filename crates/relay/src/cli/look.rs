@@ -1,4 +1,4 @@
-use relay_core::store::{Result, Store};
+use relay_core::store::Result;
 use relay_core::verbs::look::{EventFilter, Input};
 use relay_core::verbs::{self, Request};
 
@@ -32,18 +32,25 @@ pub struct Page {
 
 impl Args {
     pub fn run(&self, app: &App) -> u8 {
-        look(app, self.what.clone(), &self.page, EventFilter::default())
+        look(app, self.what.clone(), &self.page)
     }
 }
 
-fn look(app: &App, what: Vec<String>, page: &Page, filter: EventFilter) -> u8 {
-    let request = || -> Result<Request> {
-        let (after, limit) = (words::number(page.after.as_deref())?, words::count("--limit", page.limit.as_deref())?);
-        Ok(Request::Look(Input { what, after, limit, filter }))
-    };
-    match request() {
-        Ok(Request::Look(input)) if input.what.first().is_some_and(|noun| noun == "playbook") => text_only(app, &input),
-        other => app.run(other, "look"),
+fn look(app: &App, what: Vec<String>, page: &Page) -> u8 {
+    answer(app, page.input(what))
+}
+
+fn answer(app: &App, input: Result<Input>) -> u8 {
+    match input {
+        Ok(input) if input.what.first().is_some_and(|noun| noun == "playbook") => text_only(app, &input),
+        other => app.run(other.map(Request::Look), "look"),
+    }
+}
+
+impl Page {
+    fn input(&self, what: Vec<String>) -> Result<Input> {
+        let (after, limit) = (words::number(self.after.as_deref())?, words::count("--limit", self.limit.as_deref())?);
+        Ok(Input { what, after, limit, ..Input::default() })
     }
 }
 
@@ -122,32 +129,22 @@ pub enum Reading {
 
 impl Reading {
     pub fn run(&self, app: &App) -> u8 {
-        let none = (&Page::default(), EventFilter::default());
+        let none = &Page::default();
         let words = |noun: &str, rest: &[String]| [&[noun.to_owned()], rest].concat();
         match self {
-            Reading::Thread { id, page } => look(app, words("thread", id.as_slice()), page, none.1),
-            Reading::Message { id } => look(app, words("message", std::slice::from_ref(id)), none.0, none.1),
-            Reading::Agents => look(app, words("agents", &[]), none.0, none.1),
-            Reading::Reservations { path, page } => look(app, words("reservations", path.as_slice()), page, none.1),
-            Reading::Search { words: wanted, page } => look(app, words("search", wanted), page, none.1),
-            Reading::Status => look(app, words("status", &[]), none.0, none.1),
+            Reading::Thread { id, page } => look(app, words("thread", id.as_slice()), page),
+            Reading::Message { id } => look(app, words("message", std::slice::from_ref(id)), none),
+            Reading::Agents => look(app, words("agents", &[]), none),
+            Reading::Reservations { path, page } => look(app, words("reservations", path.as_slice()), page),
+            Reading::Search { words: wanted, page } => look(app, words("search", wanted), page),
+            Reading::Status => look(app, words("status", &[]), none),
             Reading::Log { page, by, kind, thread } => {
                 let filter = EventFilter { by: by.clone(), kind: kind.clone(), thread: thread.clone() };
-                look(app, words("events", &[]), &newest(app, page, &filter), filter)
+                // People want the end of the history rather than its beginning.
+                let newest = page.after.is_none();
+                let input = page.input(words("events", &[]));
+                answer(app, input.map(|input| Input { newest, filter, ..input }))
             }
         }
     }
-}
-
-/// Without `--after` and filters, people want the end of the history rather than its beginning.
-fn newest(app: &App, page: &Page, filter: &EventFilter) -> Page {
-    if page.after.is_some() || *filter != EventFilter::default() {
-        return page.clone();
-    }
-    let limit: u64 = page.limit.as_deref().and_then(|limit| limit.parse().ok()).unwrap_or(100);
-    let tip = app
-        .open(None)
-        .ok()
-        .and_then(|opened| opened.store.read().ok().and_then(|facts| facts.tip().ok()).map(|tip| tip.number));
-    Page { after: Some(tip.unwrap_or(0).saturating_sub(limit).to_string()), ..page.clone() }
 }

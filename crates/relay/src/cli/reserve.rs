@@ -1,6 +1,6 @@
 use relay_core::domain::limits::TTL_DEFAULT;
-use relay_core::domain::time::Span;
-use relay_core::store::{Clock, Result};
+use relay_core::error::Code;
+use relay_core::store::{Clock, Guard, Result};
 use relay_core::verbs::{self, Ctx, Key, Outcome, Request, recover, release, reserve::Input, wait};
 
 use super::{Asks, words};
@@ -11,7 +11,8 @@ use crate::process;
 ///
 /// Every valid claim is granted: a claim is a signal to the others, not a lock. What it conflicts with is returned
 /// beside it. With a command after `--`, relay claims, runs the command while renewing, releases, and passes its exit
-/// status on.
+/// status on. With --json, standard output holds relay's one line alone, written once the command runs; what the
+/// command prints goes to standard error.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  relay reserve 'src/auth/**' --reason bd-123\n  relay reserve res:dev-database --if-free --wait 5m\n  relay reserve src/main.rs -- cargo fmt\n\nPatterns start at the project's root. `*` and `?` stay in one folder, `**` is any number of folders; a path without wildcards covers everything under it; `res:NAME` claims something that is not a file."
@@ -79,47 +80,98 @@ impl Args {
             Err(refusal) => return app.fail(&recover::failure(&ctx, request, &refusal)),
         };
         let Outcome::Reserve(outcome) = &claimed.outcome else { return 70 };
-        let ids: Vec<u64> = outcome.granted.iter().map(|granted| granted.id).collect();
-        if app.output.json {
-            app.print(&claimed, ctx.now);
-        } else if !outcome.conflicts.is_empty() {
+        let held = Held { app, ctx: &ctx, ids: outcome.granted.iter().map(|granted| granted.id).collect() };
+        if !app.output.json && !outcome.conflicts.is_empty() {
             app.output.complain(&crate::render::conflicts(&outcome.conflicts, outcome.conflicts_total, ctx.now));
         }
-        let status = self.hold(app, &ctx, &ids);
-        let give_back = Request::Release(release::Input { id: ids, ..release::Input::default() });
-        let released = verbs::run(&Ctx { key: fresh_key(app), now: app.clock.now(), ..app_context(&ctx) }, &give_back);
-        if let Err(refusal) = released {
+        let launched = self.launch(app, &ctx);
+        // Not before: an answer is one line, and until the command runs it may have to be that of an error.
+        if app.output.json && launched.is_ok() {
+            app.print(&claimed, ctx.now);
+        }
+        let status = match launched {
+            Ok(mut command) => match self.wait(&mut command, &held) {
+                Ok(status) => status,
+                Err(refusal) => {
+                    app.output.complain(&format!("{refusal}\n"));
+                    refusal.code.kind().exit_status()
+                }
+            },
+            Err(refusal) => app.fail_outside("reserve", &refusal),
+        };
+        if let Err(refusal) = held.ask(&release::Input::default()) {
             app.output.complain(&format!("The claim could not be released: {refusal}\n"));
         }
         opened.store.tidy(opened.limits.gate_wait);
-        match status {
-            Ok(status) => status,
-            Err(refusal) => app.fail_outside("reserve", &refusal),
-        }
+        status
     }
 
-    fn hold(&self, app: &App, ctx: &Ctx<'_>, ids: &[u64]) -> Result<u8> {
+    fn launch(&self, app: &App, ctx: &Ctx<'_>) -> Result<Command> {
         // While the command runs this process speaks for the agent: nobody takes the claim over.
         let me = ctx.store.read().and_then(|facts| verbs::acting_party(ctx, &*facts))?;
-        let _alive = ctx.store.presence().enter(&wait::announcement(ctx, "run", me, Vec::new(), Vec::new()))?;
+        let alive = ctx.store.presence().enter(&wait::announcement(ctx, "run", me, Vec::new(), Vec::new()))?;
+        Ok(Command { child: process::spawn(&self.command, app.output.json)?, _alive: alive })
+    }
+
+    fn wait(&self, command: &mut Command, held: &Held<'_>) -> Result<u8> {
         let ttl = words::span(self.ttl.as_deref())?.unwrap_or(TTL_DEFAULT);
-        let mut child = process::spawn(&self.command, app.output.json)?;
-        let mut renewed = app.clock.monotonic();
-        let status = process::wait(&mut child, || {
-            let now = app.clock.monotonic();
-            if now.as_millis() - renewed.as_millis() > ttl.as_millis() / 3 {
+        let clock = &held.app.clock;
+        let mut renewed = (clock.monotonic(), clock.now());
+        let status = process::wait(&mut command.child, || {
+            let now = (clock.monotonic(), clock.now());
+            // A claim ends by the clock; time that only goes forward may stand still while the machine sleeps.
+            let passed = (now.0.as_millis() - renewed.0.as_millis()).max(now.1.since(renewed.1).as_millis());
+            if passed > ttl.as_millis() / 3 {
                 renewed = now;
-                renew(app, ctx, ids, ttl);
+                // Best effort: a renewal that fails is tried again, and the claim outlives two of them.
+                let _ = held.ask(&release::Input { renew: Some(ttl), ..release::Input::default() });
             }
         })?;
         Ok(process::exit_code(status))
     }
 }
 
-/// Best effort: a renewal that fails is tried again, and the claim outlives two of them.
-fn renew(app: &App, ctx: &Ctx<'_>, ids: &[u64], ttl: Span) {
-    let request = Request::Release(release::Input { id: ids.to_vec(), renew: Some(ttl), ..release::Input::default() });
-    let _ = verbs::run(&Ctx { key: fresh_key(app), now: app.clock.now(), ..app_context(ctx) }, &request);
+/// The command that runs, and the announcement that it does.
+struct Command {
+    child: std::process::Child,
+    _alive: Box<dyn Guard>,
+}
+
+/// What was claimed for the command. Meanwhile some of it may be given back, taken over, or out of time.
+struct Held<'a> {
+    app: &'a App,
+    ctx: &'a Ctx<'a>,
+    ids: Vec<u64>,
+}
+
+impl Held<'_> {
+    /// Releases or renews what is still held; what is gone is nobody's concern any more.
+    fn ask(&self, input: &release::Input) -> Result<()> {
+        // Between the look and the request one more may go, and then the others are asked for again.
+        for _ in 0..=self.ids.len() {
+            let ctx = Ctx { key: fresh_key(self.app), now: self.app.clock.now(), ..app_context(self.ctx) };
+            let id = self.still_held(&ctx)?;
+            if id.is_empty() {
+                break;
+            }
+            match verbs::run(&ctx, &Request::Release(release::Input { id, ..input.clone() })) {
+                Err(refusal) if refusal.code == Code::ReservationNotHeld => {}
+                other => return other.map(drop),
+            }
+        }
+        Ok(())
+    }
+
+    fn still_held(&self, ctx: &Ctx<'_>) -> Result<Vec<u64>> {
+        let facts = ctx.store.read()?;
+        let me = verbs::acting_party(ctx, &*facts)?;
+        let mut held = Vec::new();
+        for id in &self.ids {
+            let claim = facts.claim(*id)?.filter(|claim| claim.is_live(ctx.now) && me.is(&claim.holder));
+            held.extend(claim.map(|claim| claim.id));
+        }
+        Ok(held)
+    }
 }
 
 fn fresh_key(app: &App) -> Key {

@@ -1,14 +1,12 @@
 use std::io::Read;
 
+use relay_core::domain::limits::BODY_MAX;
 use relay_core::domain::message::Importance;
 use relay_core::error::Code;
 use relay_core::store::Result;
 use relay_core::verbs::{Request, send::Input};
 
 use super::{Asks, words};
-
-/// A body larger than this is refused anyway; reading stops there.
-const READ_AT_MOST: u64 = 64 * 1024 * 1024;
 
 /// Send a message into a thread, or as a reply
 ///
@@ -77,6 +75,11 @@ impl Args {
             }
             _ => read(std::io::stdin()).map_err(|fault| unreadable("standard input", &fault))?,
         };
+        if bytes.len() > BODY_MAX {
+            return Err(Code::BodyTooLarge
+                .refuse(format!("the body has more than {BODY_MAX} bytes, the most that can be allowed"))
+                .with("limit", BODY_MAX));
+        }
         String::from_utf8(bytes).map_err(|fault| {
             Code::InputInvalid
                 .refuse(format!("the body is not valid UTF-8 at byte {}", fault.utf8_error().valid_up_to()))
@@ -84,9 +87,10 @@ impl Args {
     }
 }
 
+/// One byte more than is ever taken tells a body that is too large from one that just fits.
 fn read(source: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(READ_AT_MOST).read_to_end(&mut bytes)?;
+    source.take(BODY_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

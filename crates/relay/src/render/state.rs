@@ -139,7 +139,7 @@ pub fn release(outcome: &release::Outcome, page: &Page<'_>) -> String {
         );
     }
     if let Some(thread) = &outcome.thread_done {
-        let _ = writeln!(text, "{thread} is done.");
+        let _ = writeln!(text, "{thread} {}.", if outcome.was_done { "was done already" } else { "is done" });
     }
     if text.is_empty() {
         text.push_str("You held nothing.\n");

@@ -29,6 +29,7 @@ mod clean;
 mod compiled;
 mod cover;
 mod edges;
+mod near;
 mod nfa;
 mod overlap;
 mod read;
@@ -41,6 +42,7 @@ mod walk;
 use std::fmt;
 
 pub use compiled::Compiled;
+pub use near::{ByPrefix, at_or_above, below};
 use nfa::Nfa;
 use syntax::{Node, canonical, plain_text};
 

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::{Input, Looking, Outcome};
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, Happened, Number};
-use crate::error::Code;
-use crate::store::Result;
+use crate::domain::name::ProjectKey;
+use crate::store::{EventQuery, Result};
+use crate::verbs::writing::internal;
 use crate::wire::v1::EventShape;
 
 /// Which events are wanted.
@@ -19,39 +20,83 @@ pub struct EventFilter {
     pub thread: Option<String>,
 }
 
+/// How many numbers one step through a filtered history covers.
+const STEP: Number = 1_000;
+
 pub(super) fn look(looking: &Looking<'_>, input: &Input) -> Result<Outcome> {
-    let mut events = Vec::new();
-    let mut cursor = input.after.unwrap_or(0);
-    let moves = looking.facts.moves()?;
-    'pages: loop {
-        let page = looking.facts.events(cursor, looking.ctx.limits.page)?;
-        if page.is_empty() {
-            break;
+    let (after, tip) = (input.after.unwrap_or(0), looking.facts.tip()?.number);
+    let page = Page { looking, moves: looking.facts.moves()?, filter: &input.filter, events: Vec::new() };
+    if input.newest { page.newest(after, tip) } else { page.oldest(after, tip) }
+}
+
+/// A page of the history under way, filled step by step.
+struct Page<'a> {
+    looking: &'a Looking<'a>,
+    moves: Vec<(Number, ProjectKey, ProjectKey)>,
+    filter: &'a EventFilter,
+    events: Vec<EventShape>,
+}
+
+impl Page<'_> {
+    fn oldest(mut self, after: Number, tip: Number) -> Result<Outcome> {
+        let mut cursor = after;
+        while cursor < tip && !self.is_full() {
+            let up_to = tip.min(cursor + self.step());
+            cursor = self.fill(self.stretch(cursor, up_to)?.into_iter())?.unwrap_or(up_to);
         }
-        for mut event in page {
-            for (_, from, to) in moves.iter().filter(|(number, ..)| *number > event.number) {
+        Ok(Outcome::Events { events: self.events, cursor })
+    }
+
+    fn newest(mut self, after: Number, tip: Number) -> Result<Outcome> {
+        let mut before = tip;
+        while before > after && !self.is_full() {
+            let from = before.saturating_sub(self.step()).max(after);
+            self.fill(self.stretch(from, before)?.into_iter().rev())?;
+            before = from;
+        }
+        self.events.reverse();
+        Ok(Outcome::Events { events: self.events, cursor: tip.max(after) })
+    }
+
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.looking.limit
+    }
+
+    /// Without a filter almost everything is shown, and what is not shown need not be read.
+    fn step(&self) -> Number {
+        if *self.filter == EventFilter::default() { self.looking.limit as Number } else { STEP }
+    }
+
+    /// Kind and actor are told from the event alone, before anybody looks at a message.
+    fn stretch(&self, after: Number, up_to: Number) -> Result<Vec<Event>> {
+        let (kind, actor) = (self.filter.kind.as_deref(), self.filter.by.as_deref());
+        self.looking.facts.events(&EventQuery { after, up_to, kind, actor })
+    }
+
+    /// Adds what is wanted and visible; the number of the event that filled the page.
+    fn fill(&mut self, events: impl Iterator<Item = Event>) -> Result<Option<Number>> {
+        for mut event in events {
+            for (_, from, to) in self.moves.iter().filter(|(number, ..)| *number > event.number) {
                 event.payload.actor.follow(from, to);
                 event.payload.what.follow(from, to);
             }
-            cursor = event.number;
-            if let Some(shape) = shown(looking, &event)?.filter(|shape| input.filter.takes(shape)) {
-                events.push(shape);
-                if events.len() >= looking.limit {
-                    break 'pages;
-                }
+            if self.filter.is_of_thread(&event.payload.what)? {
+                self.events.extend(shown(self.looking, &event)?);
+            }
+            if self.is_full() {
+                return Ok(Some(event.number));
             }
         }
+        Ok(None)
     }
-    Ok(Outcome::Events { events, cursor })
 }
 
 impl EventFilter {
-    fn takes(&self, event: &EventShape) -> bool {
-        let is = |wanted: &Option<String>, value: Option<&str>| {
-            wanted.as_ref().is_none_or(|wanted| value.is_some_and(|value| value.eq_ignore_ascii_case(wanted)))
-        };
-        let thread = event.data.get("thread").or_else(|| event.data.get("reason")).and_then(Value::as_str);
-        is(&self.kind, Some(&event.kind)) && is(&self.by, Some(&event.actor)) && is(&self.thread, thread)
+    fn is_of_thread(&self, what: &Happened) -> Result<bool> {
+        let Some(wanted) = &self.thread else { return Ok(true) };
+        let data = serde_json::to_value(what).map_err(internal)?;
+        let thread = data.get("thread").or_else(|| data.get("reason")).and_then(Value::as_str);
+        Ok(thread.is_some_and(|thread| thread.eq_ignore_ascii_case(wanted)))
     }
 }
 
@@ -61,7 +106,7 @@ fn shown(looking: &Looking<'_>, event: &Event) -> Result<Option<EventShape>> {
         Some(what) => what,
         None => return Ok(None),
     };
-    let mut data = serde_json::to_value(&what).map_err(|fault| Code::Internal.refuse(fault.to_string()))?;
+    let mut data = serde_json::to_value(&what).map_err(internal)?;
     if let Some(fields) = data.as_object_mut() {
         fields.remove("kind");
         // A salted hash means nothing to a reader; the message itself is one look away.
@@ -87,7 +132,7 @@ fn shown(looking: &Looking<'_>, event: &Event) -> Result<Option<EventShape>> {
 fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
     let mut what = event.payload.what.clone();
     let stays = match &mut what {
-        Happened::MessageSent { recipients, .. } => match looking.facts.message(event.number)? {
+        Happened::MessageSent { recipients, .. } => match looking.facts.envelope(event.number)? {
             Some(message) if looking.viewer.sees(&message) => {
                 recipients.retain(|recipient| {
                     message
@@ -125,7 +170,7 @@ fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
 fn keep_visible(looking: &Looking<'_>, messages: &mut Vec<Number>, is_meant: impl Fn(&Delivery) -> bool) -> Result<()> {
     let mut kept = Vec::new();
     for id in messages.iter() {
-        let Some(message) = looking.facts.message(*id)? else { continue };
+        let Some(message) = looking.facts.envelope(*id)? else { continue };
         let mut meant = message.deliveries.iter().filter(|copy| is_meant(copy));
         if meant.any(|copy| looking.viewer.sees_delivery(&message, copy)) {
             kept.push(*id);
