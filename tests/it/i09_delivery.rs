@@ -66,7 +66,8 @@ fn the_next_page_is_asked_for_with_the_same_flags_and_only_where_there_is_one() 
         assert_eq!(followed(&bus, flags), (pages.iter().map(|page| page.to_vec()).collect(), lines.to_vec()));
     };
     let t2 = [sent[1], sent[3], sent[4], sent[6]];
-    let after = |flags: &str, number: u64, rest: &str| format!("relay poll {flags}--after {number}{rest}");
+    let after =
+        |flags: &str, number: u64, rest: &str| format!("relay poll {flags}--after {number}{rest} --agent RedForest");
     check(&["--thread", "t2"], &[&t2], &[]);
     check(&["--thread", "t2", "--limit", "4"], &[&t2], &[]);
     check(&["--thread", "t2", "--limit", "3"], &[&t2[..3], &t2[3..]], &[after("--limit 3 ", t2[2], " --thread t2")]);

@@ -82,6 +82,11 @@ fn links_replies_and_receipts_go_on_in_both_directions() {
     let (old, new) = (two.home("BlueLake"), format!("BlueLake@{}", two.key("new-home")));
     let renamed: Value = serde_json::from_str(&json!(before).to_string().replace(&old, &new)).unwrap();
     assert_eq!(json!(two.written("other")), renamed, "nothing of the history is hidden");
+    let by = |name: &str| {
+        let log = two.there("", &["log", "--kind", "message_sent", "--by", name]).success().result();
+        log["events"].as_array().unwrap().len()
+    };
+    assert_eq!((by(&new), by(&old)), (1, 0), "it is found by the path that it has now");
     check_goes_on(&two, "new-home", &mail);
 }
 

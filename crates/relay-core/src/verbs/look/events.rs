@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Input, Looking, Outcome};
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, Happened, Number};
-use crate::domain::name::ProjectKey;
+use crate::domain::name::{Party, ProjectKey};
 use crate::store::{EventQuery, Result};
 use crate::verbs::writing::internal;
 use crate::wire::v1::EventShape;
@@ -69,7 +69,9 @@ impl Page<'_> {
 
     /// Kind and actor are told from the event alone, before anybody looks at a message.
     fn stretch(&self, after: Number, up_to: Number) -> Result<Vec<Event>> {
-        let (kind, actor) = (self.filter.kind.as_deref(), self.filter.by.as_deref());
+        let kind = self.filter.kind.as_deref();
+        // Somebody of another project stands there by the path that it had then.
+        let actor = self.filter.by.as_deref().filter(|by| self.moves.is_empty() || !by.contains('@'));
         self.looking.facts.events(&EventQuery { after, up_to, kind, actor })
     }
 
@@ -80,7 +82,7 @@ impl Page<'_> {
                 event.payload.actor.follow(from, to);
                 event.payload.what.follow(from, to);
             }
-            if self.filter.is_of_thread(&event.payload.what)? {
+            if self.filter.is_by(&event.payload.actor) && self.filter.is_of_thread(&event.payload.what)? {
                 self.events.extend(shown(self.looking, &event)?);
             }
             if self.is_full() {
@@ -92,6 +94,10 @@ impl Page<'_> {
 }
 
 impl EventFilter {
+    fn is_by(&self, actor: &Party) -> bool {
+        self.by.as_ref().is_none_or(|by| actor.to_string().eq_ignore_ascii_case(by))
+    }
+
     fn is_of_thread(&self, what: &Happened) -> Result<bool> {
         let Some(wanted) = &self.thread else { return Ok(true) };
         let data = serde_json::to_value(what).map_err(internal)?;
