@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::bus::{Bus, minutes, run};
+use crate::bus::{Bus, RELAY, minutes, run};
 use crate::terminal::{column, text};
 
 fn live(bus: &Bus) -> Vec<serde_json::Value> {
@@ -52,11 +52,25 @@ fn it_runs_and_warns_on_conflict_and_does_not_run_with_if_free() {
     assert!(bus.path("ran").exists());
     assert!(warned.stderr.contains("RedForest"), "{warned:?}");
     let refused = bus.relay("BlueLake", ["reserve", "src/**", "--if-free", "--", "touch", &touch("did-not")]);
-    refused.fails("FILE_RESERVATION_CONFLICT");
+    let error = refused.fails("FILE_RESERVATION_CONFLICT").error();
+    // Nobody but the caller can start the command again, so nothing is kept that would claim without it.
+    let retries = error["playbook"].as_array().unwrap().iter().any(|step| step["tool"] == "recover");
+    assert!(!retries, "{error}");
     assert!(!bus.path("did-not").exists());
     assert_eq!(live(&bus), ["src/a.rs"]);
     bus.text("BlueLake", ["reserve", "docs", "--if-free", "--", "touch", &touch("free")]).success();
     assert!(bus.path("free").exists());
+}
+
+#[test]
+fn a_cycle_holds_its_claim_whatever_key_it_was_given() {
+    let bus = Bus::with(&["BlueLake"]);
+    for _ in 0..2 {
+        let cycle = ["reserve", "src", "--idempotency-key", "k", "--", RELAY, "reservations", "--json"];
+        let shown = bus.text("BlueLake", cycle).success();
+        assert!(shown.stdout.contains("\"total\":1"), "{shown:?}");
+        assert_eq!(shown.stderr, "");
+    }
 }
 
 #[test]

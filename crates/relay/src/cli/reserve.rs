@@ -1,7 +1,7 @@
 use relay_core::domain::limits::TTL_DEFAULT;
 use relay_core::error::Code;
 use relay_core::store::{Clock, Guard, Result};
-use relay_core::verbs::{self, Ctx, Key, Outcome, Request, recover, release, reserve::Input, wait};
+use relay_core::verbs::{self, Ctx, Key, Outcome, Request, release, reserve::Input, wait};
 
 use super::{Asks, words};
 use crate::app::{App, Opened};
@@ -71,13 +71,15 @@ impl Args {
 
     /// Claim, run, renew meanwhile, release, pass the status on.
     fn cycle(&self, app: &App, opened: &Opened, request: &Request) -> u8 {
+        // A command that ran cannot be taken back, so no key stands for the whole: each cycle claims anew, and one that
+        // failed is made again by whoever can start the command.
         let ctx = match app.context(opened) {
-            Ok(ctx) => ctx,
+            Ok(ctx) => Ctx { key: fresh_key(app), ..ctx },
             Err(refusal) => return app.fail_outside("reserve", &refusal),
         };
         let claimed = match app.ask(&ctx, request) {
             Ok(done) => done,
-            Err(refusal) => return app.fail(&recover::failure(&ctx, request, &refusal)),
+            Err(refusal) => return app.fail_outside("reserve", &refusal),
         };
         let Outcome::Reserve(outcome) = &claimed.outcome else { return 70 };
         let held = Held { app, ctx: &ctx, ids: outcome.granted.iter().map(|granted| granted.id).collect() };
