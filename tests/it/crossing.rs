@@ -322,3 +322,36 @@ fn held_mail_that_is_refused_or_forgotten_is_told_to_its_sender() {
         assert_eq!(two.inbox("other", "RedForest"), Vec::<Value>::new());
     }
 }
+
+#[test]
+fn a_colleague_answers_in_the_thread_that_it_sees() {
+    let two = Two::linked();
+    two.here("GreenHill", &["link", "--target", &two.abroad("RedForest")]).success();
+    two.there("RedForest", &["link", "--target", &two.home("GreenHill"), "--accept"]).success();
+    let to = two.abroad("RedForest");
+    let sent = two.here("BlueLake", &["send", "--to", &to, "--thread", "bd-1", "--subject", "Login", "--body", "b"]);
+    let id = sent.success().result()["message"]["id"].to_string();
+    // GreenHill reads the thread at home; in the other project BlueLake's message is not there for it.
+    two.here("GreenHill", &["send", "--to", &to, "--reply-to", &id, "--body", "and so do I"]).success();
+    let mail = two.there("RedForest", &["poll"]).success().result();
+    let threads: Vec<String> = mail["messages"].as_array().unwrap().iter().map(|mail| text(&mail["thread"])).collect();
+    assert_eq!(threads, ["repo.bd-1", "repo.bd-1"]);
+}
+
+#[test]
+fn a_send_into_another_project_is_signalled_like_any_other() {
+    let two = Two::linked();
+    let to = two.abroad("RedForest");
+    let send = |rest: &[&str]| {
+        let run = two.here("BlueLake", &[&["send", "--to", &to, "--body", "b"], rest].concat()).success();
+        (run.signals(), run.json()["next"].to_string())
+    };
+    assert_eq!(send(&["--thread", "bd-1", "--subject", "Login"]).0, [""; 0]);
+    let (signals, next) = send(&["--thread", "bd-1", "--subject", "Holiday plans"]);
+    assert_eq!(signals, ["TOPIC_DRIFT"]);
+    assert!(next.contains(&format!("relay send --to {to} --thread NEW_THREAD")), "{next}");
+    two.here("BlueLake", &["prepare", "--thread", "bd-1"]).success();
+    let (signals, next) = send(&["--subject", "Another"]);
+    assert_eq!(signals, ["OFF_THREAD"]);
+    assert!(next.contains("--thread bd-1"), "{next}");
+}

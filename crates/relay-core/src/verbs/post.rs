@@ -192,7 +192,21 @@ fn signals(
     subject: &str,
     roll: &Roll,
 ) -> Result<()> {
-    if let (Some(thread), Some(given)) = (&position.thread, draft.subject)
+    let opens = position.parent.is_none() && draft.thread.is_none();
+    let to = to_flags(writing, draft, roll);
+    place_signals(writing, position.thread.as_ref(), draft.subject, opens, &to)?;
+    text_signals(writing, subject, draft.body)
+}
+
+/// What is to be said about where a message stands; `to` has the flags that reach its recipients again.
+pub(super) fn place_signals(
+    writing: &mut Writing<'_>,
+    thread: Option<&Thread>,
+    given: Option<&str>,
+    opens: bool,
+    to: &str,
+) -> Result<()> {
+    if let (Some(thread), Some(given)) = (thread, given)
         && let Some(topic) = &thread.subject
         && topic::drifts(given, topic)
     {
@@ -203,13 +217,9 @@ fn signals(
                 thread.id
             ),
         );
-        let to = to_flags(writing, draft, roll);
         writing.next.push(format!("relay send {to} --thread NEW_THREAD --subject SUBJECT --body -"));
     }
-    if position.parent.is_none() && draft.thread.is_none() {
-        off_thread(writing, draft, roll)?;
-    }
-    text_signals(writing, subject, draft.body)
+    if opens { off_thread(writing, to) } else { Ok(()) }
 }
 
 /// What is to be said about a text, wherever it goes.
@@ -230,7 +240,7 @@ pub(super) fn text_signals(writing: &mut Writing<'_>, subject: &str, body: &str)
 }
 
 /// A message outside every thread, from somebody who has one.
-fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>, roll: &Roll) -> Result<()> {
+fn off_thread(writing: &mut Writing<'_>, to: &str) -> Result<()> {
     let Some(agent) = writing.actor.agent() else {
         return Ok(());
     };
@@ -247,7 +257,6 @@ fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>, roll: &Roll) -> Resu
         // A thread without a message, or whose first message the sender does not see, has no subject to inherit.
         let has_subject = thread(writing, &home)?.is_some_and(|thread| thread.subject.is_some());
         let subject = if has_subject { "" } else { " --subject SUBJECT" };
-        let to = to_flags(writing, draft, roll);
         let home = shell::quote(home.as_str());
         writing.next.push(format!("relay send {to} --thread {home}{subject} --body -"));
     }
@@ -257,11 +266,11 @@ fn off_thread(writing: &mut Writing<'_>, draft: &Draft<'_>, roll: &Roll) -> Resu
 /// The recipients as they were named; those of a thread by their own names, since another thread has other members. A
 /// subject is free text, which a remembered answer does not hold.
 fn to_flags(writing: &Writing<'_>, draft: &Draft<'_>, roll: &Roll) -> String {
-    let mut flags: Vec<String> = Vec::new();
-    for (flag, line) in [("--to", Line::To), ("--cc", Line::Cc), ("--bcc", Line::Bcc)] {
-        let named = draft.wanted.iter().filter(|(_, wanted)| *wanted == line);
+    let mut named: Vec<(String, Line)> = Vec::new();
+    for line in [Line::To, Line::Cc, Line::Bcc] {
+        let wanted = draft.wanted.iter().filter(|(_, wanted)| *wanted == line);
         let (groups, mut names): (Vec<String>, Vec<String>) =
-            named.map(|(address, _)| address.to_string()).partition(|name| name.starts_with('@'));
+            wanted.map(|(address, _)| address.to_string()).partition(|name| name.starts_with('@'));
         if groups.iter().any(|group| group == THREAD_GROUP) {
             let members = roll.found.iter().filter(|found| found.in_group && found.line == line);
             names.extend(members.map(|found| found.party.to_string()));
@@ -271,6 +280,17 @@ fn to_flags(writing: &Writing<'_>, draft: &Draft<'_>, roll: &Roll) -> String {
         } else {
             names.extend(groups);
         }
+        named.extend(names.into_iter().map(|name| (name, line)));
+    }
+    flags(named.into_iter())
+}
+
+/// The flags of `send` that name these recipients.
+pub(super) fn flags(named: impl Iterator<Item = (String, Line)>) -> String {
+    let named: Vec<(String, Line)> = named.collect();
+    let mut flags: Vec<String> = Vec::new();
+    for (flag, line) in [("--to", Line::To), ("--cc", Line::Cc), ("--bcc", Line::Bcc)] {
+        let names: Vec<&str> = named.iter().filter(|(_, on)| *on == line).map(|(name, _)| name.as_str()).collect();
         if !names.is_empty() {
             flags.extend([flag.to_owned(), names.join(",")]);
         }

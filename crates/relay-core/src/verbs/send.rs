@@ -333,11 +333,16 @@ fn post_as_guest(
     let party = crossing::guest_party(home, name);
     let told = write_as(guest, "send", Who::Guest(party), &outgoing.input, |writing| {
         // Only now: taking the turn may have completed the copy that is answered.
-        let reply_to = outgoing.input.reply_to.map(|id| twin_in(home, (writing, project), id)).transpose()?.flatten();
+        let parent = outgoing.input.reply_to.map(|id| twin_in(home, (writing, project), id)).transpose()?.flatten();
+        let parent = parent.map(|id| writing.tx.envelope(id)).transpose()?.flatten();
         let mut draft = draft(&outgoing.input, outgoing.wanted.clone());
-        draft.reply_to = reply_to;
-        draft.thread =
-            if reply_to.is_some() { None } else { Some(ThreadId::of_other_project(&home.project, &outgoing.thread)) };
+        // A colleague's message is not there for the guest; what answers it still belongs in its thread.
+        draft.reply_to = parent.as_ref().map(|parent| parent.id).filter(|id| post::visible(writing, *id).is_ok());
+        draft.thread = match parent {
+            Some(_) if draft.reply_to.is_some() => None,
+            Some(parent) => Some(parent.thread),
+            None => Some(ThreadId::of_other_project(&home.project, &outgoing.thread)),
+        };
         draft.subject = Some(&outgoing.subject);
         post::post(writing, &draft)
     })?;
@@ -367,7 +372,12 @@ pub(super) fn keep_copy(
 ) -> Result<Told<Outcome>> {
     write_as(&ctx.step_with_own_key(), "send", who, &outgoing.input, |writing| {
         writing.signals.extend(recovered);
-        post::text_signals(writing, &outgoing.subject, &outgoing.input.body)?;
+        let input = &outgoing.input;
+        let thread = post::thread(writing, &outgoing.thread)?;
+        let opens = input.reply_to.is_none() && input.thread.is_none();
+        let to = post::flags(named(input).map(|(address, line)| (address.to_string(), line)));
+        post::place_signals(writing, thread.as_ref(), input.subject.as_deref(), opens, &to)?;
+        post::text_signals(writing, &outgoing.subject, &input.body)?;
         let recipients: Vec<Recipient> = posted
             .recipients
             .iter()
