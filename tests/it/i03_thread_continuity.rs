@@ -218,6 +218,29 @@ fn a_thread_that_is_done_is_not_announced_again() {
 }
 
 #[test]
+fn whoever_worked_for_a_thread_closes_it_and_is_heard() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    for member in ["RedForest", "GreenHill"] {
+        bus.relay(member, ["prepare", "--thread", "bd-1"]).success();
+    }
+    // Without a word in the thread, and not joined by BlueLake.
+    bus.relay("BlueLake", ["reserve", "src", "--reason", "bd-1"]).success();
+    bus.relay("BlueLake", ["release", "--reason", "bd-1", "--done"]).success();
+    for member in ["RedForest", "GreenHill"] {
+        let mail = bus.relay(member, ["poll"]).success().result();
+        assert_eq!(mail["messages"][0]["from"], "BlueLake", "{mail}");
+    }
+    // A reason that nobody opened as a thread.
+    bus.relay("BlueLake", ["reserve", "docs", "--reason", "bd-2"]).success();
+    let closed = bus.relay("BlueLake", ["release", "--reason", "BD-2", "--done"]).success().result();
+    assert_eq!(
+        (closed["released"][0]["pattern"].as_str(), closed["thread_done"].as_str()),
+        (Some("docs"), Some("BD-2"))
+    );
+    assert_eq!(bus.relay("BlueLake", ["thread", "bd-2"]).success().result()["thread"]["done"], true);
+}
+
+#[test]
 fn closing_a_thread_that_does_not_exist_releases_nothing() {
     let bus = pair();
     bus.relay("BlueLake", ["reserve", "src/**"]).success();

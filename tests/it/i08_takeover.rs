@@ -99,6 +99,18 @@ fn the_human_always_may() {
         "the human works on no files: what the human takes is free"
     );
     assert_eq!(bus.relay("", ["reservations"]).success().result()["total"], 0);
+    let gone = bus.relay("BlueLake", ["release", "--id", &id]).fails("RESERVATION_NOT_HELD").error();
+    assert_eq!(gone["details"]["taker"], "human");
+}
+
+#[test]
+fn the_taker_is_named_also_after_it_gave_the_claim_back() {
+    let (bus, _) = held_by_blue();
+    bus.advance(minutes(11));
+    bus.relay("RedForest", FORCE).success();
+    bus.relay("RedForest", ["release", "--all"]).success();
+    let gone = bus.relay("BlueLake", ["release", FORCE[1]]).fails("RESERVATION_NOT_HELD").error();
+    assert_eq!(gone["details"]["taker"], "RedForest");
 }
 
 /// The notices that an agent finds: thread, subject, body.

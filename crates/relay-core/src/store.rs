@@ -221,7 +221,9 @@ pub trait Facts {
     fn pairs(&self, holder: &AgentName) -> Result<Vec<Pair>>;
     fn told(&self, agent: &AgentName) -> Result<Vec<Told>>;
     /// Who took this claim from `holder`, if somebody did.
-    fn taker(&self, id: Number, holder: &AgentName) -> Result<Option<AgentName>>;
+    fn taker(&self, id: Number, holder: &AgentName) -> Result<Option<Party>>;
+    /// The newest claim on exactly this pattern that somebody took from `holder`, and who did.
+    fn taken_on(&self, holder: &AgentName, pattern: &str) -> Result<Option<(Number, Party)>>;
 
     /// The newest link between the two, whoever asked.
     fn link(&self, one: &Party, other: &Party) -> Result<Option<Link>>;

@@ -137,9 +137,10 @@ CREATE TABLE takeovers (
     reservation INTEGER NOT NULL REFERENCES reservations (id),
     generation  INTEGER NOT NULL,
     from_agent  TEXT NOT NULL COLLATE NOCASE,
-    by_agent    TEXT NOT NULL COLLATE NOCASE,
+    by_party    TEXT NOT NULL,
     PRIMARY KEY (reservation, generation)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX takeovers_from ON takeovers (from_agent, reservation);
 
 -- What one side of a pair was told, until the contest ends.
 CREATE TABLE told (

@@ -191,7 +191,8 @@ pub enum Happened {
     ReservationTaken {
         id: Number,
         from: AgentName,
-        by: AgentName,
+        /// What the human takes is nobody's afterwards.
+        by: Party,
         generation: u64,
         expires_at: Timestamp,
         why: TextHash,

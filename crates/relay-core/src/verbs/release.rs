@@ -146,7 +146,7 @@ pub(super) fn add(claims: &mut Vec<Reservation>, claim: Reservation) {
 fn not_held(writing: &Writing<'_>, agent: &Agent, what: &str, claim: Option<&Reservation>) -> Refusal {
     let taken = match claim {
         Some(claim) => writing.tx.taker(claim.id, &agent.name).ok().flatten().map(|taker| (claim.id, taker)),
-        None => taken_from(writing, agent, what),
+        None => writing.tx.taken_on(&agent.name, what).ok().flatten(),
     };
     let held = writing.tx.claims_of(&agent.name).unwrap_or_default();
     let held: Vec<String> =
@@ -157,18 +157,9 @@ fn not_held(writing: &Writing<'_>, agent: &Agent, what: &str, claim: Option<&Res
     };
     let mut refusal = Code::ReservationNotHeld.refuse(message).with("what", what).with("held", serde_json::json!(held));
     if let Some((id, taker)) = taken {
-        refusal = refusal.with("taker", taker.as_str()).with("id", id);
+        refusal = refusal.with("taker", taker.to_string()).with("id", id);
     }
     refusal
-}
-
-/// A claim on this pattern that somebody took from the agent.
-fn taken_from(writing: &Writing<'_>, agent: &Agent, pattern: &str) -> Option<(Number, crate::domain::name::AgentName)> {
-    let claims = writing.tx.claims().ok()?;
-    claims
-        .into_iter()
-        .filter(|claim| claim.pattern == pattern && claim.generation > 0)
-        .find_map(|claim| writing.tx.taker(claim.id, &agent.name).ok().flatten().map(|taker| (claim.id, taker)))
 }
 
 fn give_back(
@@ -196,7 +187,7 @@ fn give_back(
         outcome.kept.push(shape);
     }
     if let (true, Some(thread)) = (input.done, &input.reason) {
-        let found = close(writing, thread)?;
+        let found = close(writing, agent, thread, claims)?;
         (outcome.thread_done, outcome.was_done) = (Some(found.id.to_string()), found.done);
     }
     Ok(outcome)
@@ -290,13 +281,19 @@ fn renew(writing: &mut Writing<'_>, agent: &Agent, claims: &[Reservation], ttl: 
 }
 
 /// Closes the thread and says so in it, to its members, who hear of it once. Returns it as it was.
-fn close(writing: &mut Writing<'_>, thread: &ThreadId) -> Result<Thread> {
+fn close(writing: &mut Writing<'_>, agent: &Agent, thread: &ThreadId, claims: &[Reservation]) -> Result<Thread> {
+    let me = writing.actor.party();
+    // Whoever held claims for a thread takes part in it, even where nobody has said a word.
+    let works_in_it = claims.iter().any(|claim| claim.reason.as_ref().is_some_and(|reason| reason.same_as(thread)));
+    if works_in_it && !writing.tx.is_member(thread, &me)? {
+        let thread = writing.tx.thread(thread)?.map_or_else(|| thread.clone(), |found| found.id);
+        writing.append(Happened::ThreadPrepared { thread, agent: agent.name.clone() }, Vec::new())?;
+    }
     let Some(found) = post::thread(writing, thread)? else {
         return Err(Code::ThreadNotFound
             .refuse(format!("there is no thread `{thread}`"))
             .with("thread", thread.as_str()));
     };
-    let me = writing.actor.party();
     let others = writing.tx.members(&found.id)?.into_iter().filter(|member| *member != me).count();
     if others > 0 && !found.done {
         let draft = Draft {

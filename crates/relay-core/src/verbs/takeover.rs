@@ -73,27 +73,23 @@ fn take(writing: &mut Writing<'_>, claim: &Reservation, why: &str, outcome: &mut
             .with("id", claim.id)
             .with("pattern", claim.pattern.as_str()));
     }
-    let Some(taker) = writing.actor.agent().map(|agent| agent.name.clone()) else {
-        // The human works on no files: what the human takes is free.
-        writing.append(
-            Happened::ReservationReleased { agent: claim.holder.clone(), claims: vec![claim.id] },
-            Vec::new(),
-        )?;
-        outcome.released.push(Released::from(claim));
-        return Ok(());
-    };
     let texts = vec![writing.text("why", why)];
     let (generation, expires_at) = (claim.generation + 1, writing.ctx.now.plus(claim.ttl));
     let what = Happened::ReservationTaken {
         id: claim.id,
         from: claim.holder.clone(),
-        by: taker.clone(),
+        by: me.clone(),
         generation,
         expires_at,
         why: texts[0].hash(),
     };
     writing.append(what, texts)?;
-    outcome.taken.push(ClaimShape { holder: taker.to_string(), generation, expires_at, ..ClaimShape::from(claim) });
+    if me == Party::Human {
+        // The human works on no files: what the human takes is free.
+        outcome.released.push(Released::from(claim));
+    } else {
+        outcome.taken.push(ClaimShape { holder: me.to_string(), generation, expires_at, ..ClaimShape::from(claim) });
+    }
     Ok(())
 }
 

@@ -368,24 +368,20 @@ impl Table<'_> {
         )
     }
 
-    fn taken(
-        &self,
-        id: Number,
-        from: &AgentName,
-        by: &AgentName,
-        generation: u64,
-        expires_at: Timestamp,
-    ) -> Result<()> {
+    fn taken(&self, id: Number, from: &AgentName, by: &Party, generation: u64, expires_at: Timestamp) -> Result<()> {
+        self.run(
+            "INSERT INTO takeovers (reservation, generation, from_agent, by_party) VALUES (?1, ?2, ?3, ?4)",
+            params![id, generation, from.as_str(), by.to_string()],
+        )?;
+        let Party::Agent(by) = by else {
+            return self.end_claim(id);
+        };
         self.run(
             "UPDATE reservations SET holder = ?2, generation = ?3, first_granted_at = ?4, granted_at = ?4, expires_at = ?5,
              renew_at = ?5 - ttl / 2 WHERE id = ?1",
             params![id, by.as_str(), generation, self.at, expires_at.millis()],
         )?;
-        self.run("UPDATE overlaps SET holder = ?2 WHERE one = ?1", params![id, by.as_str()])?;
-        self.run(
-            "INSERT INTO takeovers (reservation, generation, from_agent, by_agent) VALUES (?1, ?2, ?3, ?4)",
-            params![id, generation, from.as_str(), by.as_str()],
-        )
+        self.run("UPDATE overlaps SET holder = ?2 WHERE one = ?1", params![id, by.as_str()])
     }
 
     fn link(&self, what: &Happened) -> Result<()> {

@@ -309,9 +309,15 @@ impl Facts for View<'_> {
         })
     }
 
-    fn taker(&self, id: Number, holder: &AgentName) -> Result<Option<AgentName>> {
-        let sql = "SELECT by_agent FROM takeovers WHERE reservation = ?1 AND from_agent = ?2 ORDER BY generation DESC LIMIT 1";
-        self.one(sql, params![id, holder.as_str()], |row| rows::name(row, 0))
+    fn taker(&self, id: Number, holder: &AgentName) -> Result<Option<Party>> {
+        let sql = "SELECT by_party FROM takeovers WHERE reservation = ?1 AND from_agent = ?2 ORDER BY generation DESC LIMIT 1";
+        self.one(sql, params![id, holder.as_str()], |row| rows::party(row, 0))
+    }
+
+    fn taken_on(&self, holder: &AgentName, pattern: &str) -> Result<Option<(Number, Party)>> {
+        let sql = "SELECT t.reservation, t.by_party FROM takeovers t CROSS JOIN reservations r ON r.id = t.reservation
+            WHERE t.from_agent = ?1 AND r.pattern = ?2 ORDER BY t.reservation DESC, t.generation DESC LIMIT 1";
+        self.one(sql, params![holder.as_str(), pattern], |row| Ok((row.get(0)?, rows::party(row, 1)?)))
     }
 
     fn link(&self, one: &Party, other: &Party) -> Result<Option<Link>> {

@@ -137,5 +137,6 @@ fn claims(facts: &dyn Facts, name: &AgentName, thread: &ThreadId, now: Timestamp
     facts.pairs(name)?;
     facts.told(name)?;
     facts.taker(7, name)?;
+    facts.taken_on(name, "src")?;
     Ok(())
 }

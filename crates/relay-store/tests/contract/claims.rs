@@ -8,7 +8,7 @@ use relay_core::domain::pattern::{Case, Pattern};
 use relay_core::domain::time::Span;
 use relay_core::store::{Facts, Store};
 
-use super::{NOW, Place, append, each, grant, ids, later, name, register, thread, write};
+use super::{NOW, Place, append, each, grant, ids, later, name, party, register, thread, write};
 
 fn people(place: &dyn Place) -> Box<dyn Store> {
     let store = place.open();
@@ -116,7 +116,7 @@ fn a_claim_taken_over_has_a_new_holder_and_the_old_one_learns_who() {
         let take = |from: &str, by: &str, generation, minutes: i64| Happened::ReservationTaken {
             id: one,
             from: name(from),
-            by: name(by),
+            by: party(by),
             generation,
             expires_at: later(minutes + 60),
             why: relay_core::domain::event::text_hash(&[0; 16], "gone"),
@@ -128,13 +128,21 @@ fn a_claim_taken_over_has_a_new_holder_and_the_old_one_learns_who() {
         assert_eq!(held(&*facts, "BlueLake"), [0; 0]);
         // Two on one pattern: the one that lives longest comes last.
         assert_eq!(ids(&facts.claims_on(&name("RedForest"), "src/**").unwrap(), |claim| claim.id), [own, one]);
-        assert_eq!(facts.taker(one, &name("BlueLake")).unwrap(), Some(name("RedForest")));
+        assert_eq!(facts.taker(one, &name("BlueLake")).unwrap(), Some(party("RedForest")));
+        assert_eq!(facts.taken_on(&name("BlueLake"), "src/**").unwrap(), Some((one, party("RedForest"))));
+        assert_eq!(facts.taken_on(&name("BlueLake"), "src").unwrap(), None);
         assert_eq!(facts.taker(own, &name("BlueLake")).unwrap(), None);
         drop(facts);
         write(&*store, |tx| append(tx, "GreenHill", later(60), take("RedForest", "GreenHill", 2, 60)));
         let facts = store.read().unwrap();
-        assert_eq!(facts.taker(one, &name("BlueLake")).unwrap(), Some(name("RedForest")), "who took it from that one");
-        assert_eq!(facts.taker(one, &name("RedForest")).unwrap(), Some(name("GreenHill")));
+        assert_eq!(facts.taker(one, &name("BlueLake")).unwrap(), Some(party("RedForest")), "who took it from that one");
+        assert_eq!(facts.taker(one, &name("RedForest")).unwrap(), Some(party("GreenHill")));
+        drop(facts);
+        // What the human takes is nobody's any more.
+        write(&*store, |tx| append(tx, "human", later(61), take("GreenHill", "human", 3, 61)));
+        let facts = store.read().unwrap();
+        assert_eq!(held(&*facts, "GreenHill"), [0; 0]);
+        assert_eq!(facts.taken_on(&name("GreenHill"), "src/**").unwrap(), Some((one, party("human"))));
     });
 }
 
