@@ -246,7 +246,9 @@ impl Model {
         let mut answer = json!({"released": released});
         if let (true, Some(thread)) = (input.done, &input.reason) {
             let was_done = self.threads.get(&thread.key()).is_some_and(|thread| thread.done);
-            answer["thread_done"] = json!(self.close(me, thread.as_str())?);
+            let reason = Some(thread.key());
+            let works_in_it = self.claims.iter().any(|claim| ids.contains(&claim.id) && claim.reason == reason);
+            answer["thread_done"] = json!(self.close(me, thread.as_str(), works_in_it)?);
             if was_done {
                 answer["was_done"] = json!(true);
             }
@@ -255,8 +257,13 @@ impl Model {
     }
 
     /// Closes a thread and says so in it, to those whom a message reaches.
-    fn close(&mut self, me: Who, thread: &str) -> Outcome<String> {
+    fn close(&mut self, me: Who, thread: &str, works_in_it: bool) -> Outcome<String> {
         let key = thread.to_ascii_lowercase();
+        if works_in_it && !self.threads.get(&key).is_some_and(|thread| thread.members.contains(me)) {
+            self.event("thread_prepared", me);
+            self.open_thread(thread).members.insert(me);
+            self.agent_mut(me).thread = Some(key.clone());
+        }
         let found = self.threads.get(&key).ok_or("THREAD_NOT_FOUND")?.clone();
         // Who was told does not hear of it again; there may be somebody left who works in it.
         if found.done && !self.agents.iter().any(|agent| agent.thread.as_ref() == Some(&key)) {
