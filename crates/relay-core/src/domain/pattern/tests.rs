@@ -128,6 +128,65 @@ fn brackets_match_one_byte_and_never_a_slash() {
 }
 
 #[test]
+fn classes_hold_what_git_says_they_hold() {
+    check_matches(
+        Sensitive,
+        &[
+            ("[[:alnum:]]", "a Z 7", "- _"),
+            ("[[:alpha:]]", "a Z", "7 -"),
+            ("[[:digit:]]", "0 9", "a -"),
+            ("[[:graph:]]", "a ! ~", "é"),
+            ("[[:lower:]]", "a z", "A 1"),
+            ("[[:print:]]", "a ! ~", "é"),
+            ("[[:punct:]]", "! - ~", "a 1"),
+            ("[[:upper:]]", "A Z", "a 1"),
+            ("[[:xdigit:]]", "0 f F", "g -"),
+        ],
+    );
+    // Bytes that no list of words can hold.
+    for (text, yes, no) in [
+        ("a[[:blank:]]b", ["a b", "a\tb"], ["a\nb", "axb"]),
+        ("a[[:space:]]b", ["a b", "a\rb"], ["a\u{b}b", "axb"]),
+        ("a[[:cntrl:]]b", ["a\u{1}b", "a\u{7f}b"], ["a b", "axb"]),
+        ("a[[:print:]]b", ["a b", "axb"], ["a\tb", "a\u{7f}b"]),
+    ] {
+        for path in yes.into_iter().chain(no) {
+            assert_eq!(compiled(text).matches(path), yes.contains(&path), "{text} {path:?}");
+        }
+    }
+}
+
+#[test]
+fn what_covers_depends_on_the_case_of_both() {
+    let both = |outer: &str, one: Case, inner: &str, two: Case| {
+        pattern(outer).compile(one).covers(&pattern(inner).compile(two))
+    };
+    for (outer, inner) in [("src", "src"), ("src", "src/a"), ("src/*.rs", "src/*.rs")] {
+        assert!(both(outer, Sensitive, inner, Sensitive));
+        assert!(both(outer, Insensitive, inner, Insensitive));
+        assert!(both(outer, Insensitive, inner, Sensitive), "{outer} {inner}");
+        assert!(!both(outer, Sensitive, inner, Insensitive), "`{inner}` without regard to case has more paths");
+    }
+    assert!(both("SRC", Insensitive, "src/a", Insensitive));
+    assert!(!both("SRC", Sensitive, "src/a", Sensitive));
+}
+
+#[test]
+fn an_example_is_friendly_only_where_both_match_it() {
+    let example = |one: &str, two: &str| compiled(one).overlap(&compiled(two));
+    assert_eq!(example("*.rs", "*.rs").as_deref(), Some("a.rs"));
+    assert_eq!(example("*.rs", ".*").as_deref(), Some(".rs"));
+    assert_eq!(example("src/*.rs", "src/.r*").as_deref(), Some("src/.rs"));
+}
+
+#[test]
+fn a_pattern_is_shown_as_it_is_kept() {
+    for text in ["src/**", "res:port", r"a\*b"] {
+        assert_eq!(pattern(text).to_string(), pattern(text).as_str());
+    }
+}
+
+#[test]
 fn braces_choose_between_alternatives() {
     check_matches(
         Sensitive,
