@@ -398,6 +398,13 @@ fn an_invalid_pattern_is_refused_with_what_is_wrong_about_it() {
 }
 
 #[test]
+fn a_name_may_have_dots_anywhere() {
+    for text in ["a./*", "a../*", ".../*", "{a,b}./c", "{a,b}../c", "..{a,b}/c", "*./c", "a/{b,c}.../d"] {
+        assert_eq!(Pattern::parse(text, &[]).map(|pattern| pattern.to_string()).as_deref(), Ok(text));
+    }
+}
+
+#[test]
 fn the_limits_themselves_are_allowed() {
     let deep = format!("{}a{}", "{b,".repeat(16), "}".repeat(16));
     let name = format!("res:{}", "n".repeat(128));
