@@ -398,6 +398,17 @@ fn an_invalid_pattern_is_refused_with_what_is_wrong_about_it() {
 }
 
 #[test]
+fn letters_beyond_ascii_are_not_forgotten() {
+    let example = |one: &str, two: &str| compiled(one).overlap(&compiled(two));
+    assert_eq!(example("é*", "*é").as_deref(), Some("é"));
+    assert_eq!(example("ä*/x", "*ö/x").as_deref(), Some("äö/x"));
+    assert_eq!(example("ä*", "ö*"), None);
+    // Only two bytes beyond ASCII tell these apart.
+    assert!(!compiled("[!é][!é]x").covers(&compiled("??x")));
+    assert!(compiled("??x").covers(&compiled("[!é][!é]x")));
+}
+
+#[test]
 fn a_name_may_have_dots_anywhere() {
     for text in ["a./*", "a../*", ".../*", "{a,b}./c", "{a,b}../c", "..{a,b}/c", "*./c", "a/{b,c}.../d"] {
         assert_eq!(Pattern::parse(text, &[]).map(|pattern| pattern.to_string()).as_deref(), Ok(text));
