@@ -101,3 +101,29 @@ impl ByteSet {
         u8::try_from(index * 64 + self.0[index].trailing_zeros() as usize).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_a_member_when_any_of_its_words_has_one() {
+        assert!(ByteSet::EMPTY.is_empty());
+        // The same bits in two words must not cancel each other out.
+        for low in (0..=u8::MAX).step_by(64) {
+            for high in (0..=u8::MAX).step_by(64) {
+                assert!(!ByteSet::one(low).or(ByteSet::one(high)).is_empty(), "{low} {high}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_two_sets_share_stays_in_their_union() {
+        for byte in 0..=u8::MAX {
+            let one = ByteSet::one(byte);
+            assert_eq!(one.or(one), one);
+            assert_eq!(one.and(one), one);
+            assert_eq!(ByteSet::ALL.or(one), ByteSet::ALL);
+        }
+    }
+}
