@@ -414,6 +414,29 @@ mod tests {
     }
 
     #[test]
+    fn everybody_of_a_project_that_moved_is_written_by_its_new_path() {
+        let texts = [
+            r#"{"kind":"message_sent","thread":"t","from":"Blue@/old","recipients":[{"party":"Red@/old","line":"to"},{"party":"Red@/other","line":"cc"}],"subject":"s","body":"b","importance":"normal","ack_within_ms":null,"reply_to":null,"twin":{"project":"/old","number":1}}"#,
+            r#"{"kind":"held_lapsed","message":1,"recipient":"Red@/old","blocked":false}"#,
+            r#"{"kind":"mail_surfaced","agent":"Red@/old","messages":[1],"contested":[]}"#,
+            r#"{"kind":"mail_read","agent":"Red@/old","messages":[1]}"#,
+            r#"{"kind":"mail_acked","agent":"Red@/old","messages":[1]}"#,
+            r#"{"kind":"link_requested","from":"Blue@/old","to":"Red@/old","why":null,"ttl_ms":1,"expires_at":"1970-01-01T00:00:00.000Z"}"#,
+            r#"{"kind":"link_accepted","link":1,"by":"Red@/old","by_policy":true,"expires_at":"1970-01-01T00:00:00.000Z","delivers":[]}"#,
+            r#"{"kind":"link_blocked","link":null,"by":"Red@/old","other":"Blue@/old"}"#,
+            r#"{"kind":"link_revoked","link":1,"by":"Red@/old"}"#,
+        ];
+        let (old, new) = (ProjectKey::resolved("/old"), ProjectKey::resolved("/new"));
+        for text in texts {
+            let mut what: Happened = serde_json::from_str(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+            what.follow(&ProjectKey::resolved("/elsewhere"), &new);
+            assert_eq!(serde_json::to_string(&what).unwrap_or_default(), text, "nobody there moved");
+            what.follow(&old, &new);
+            assert_eq!(serde_json::to_string(&what).unwrap_or_default(), text.replace("/old", "/new"));
+        }
+    }
+
+    #[test]
     fn only_what_is_shown_again_may_be_lost() {
         let lost: Vec<&str> = happenings().iter().filter(|what| what.may_be_lost()).map(Happened::kind).collect();
         assert_eq!(lost, ["mail_surfaced", "mail_read"]);
