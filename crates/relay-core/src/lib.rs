@@ -3,6 +3,7 @@
 //! Synchronous, without I/O, clock, randomness or processes of its own: those come in through the contracts in
 //! [`store`], which the other crates implement.
 
+pub mod archive;
 pub mod domain;
 pub mod error;
 pub mod playbook;

@@ -16,6 +16,7 @@ pub mod reservation;
 pub mod routing;
 pub mod secret;
 pub mod shell;
+pub mod telling;
 pub mod thread;
 pub mod time;
 pub mod topic;

@@ -1,0 +1,140 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn entry(number: Number, payload: &str, texts: &[(&str, &str)]) -> Entry {
+    let canonical = format!(r#"{{"at":"2026-11-15T09:30:00.000Z","actor":"BlueLake","key":"k","kind":{payload}}}"#);
+    Entry {
+        number,
+        payload: serde_json::from_str(&canonical).unwrap_or_else(|fault| panic!("{canonical}: {fault}")),
+        canonical,
+        texts: texts
+            .iter()
+            .map(|(field, text)| ((*field).into(), KeptText { salt: vec![7; 16], text: (*text).into() }))
+            .collect(),
+        erased: None,
+    }
+}
+
+fn sent(number: Number, subject: &str, body: &str) -> Entry {
+    let recipients =
+        r#"[{"party":"RedForest","line":"to"},{"party":"GreenHill","line":"cc"},{"party":"GoldOwl","line":"bcc"}]"#;
+    let payload = format!(
+        r#""message_sent","thread":"bd-1","from":"BlueLake","recipients":{recipients},"subject":"s","body":"b","importance":"high","ack_within_ms":3600000,"reply_to":12,"twin":null"#
+    );
+    entry(number, &payload, &[("subject", subject), ("body", body)])
+}
+
+fn shown(file: &File) -> (&str, &str) {
+    (&file.path, std::str::from_utf8(&file.bytes).unwrap_or("not UTF-8"))
+}
+
+fn back(entry: &Entry) -> Result<Entry, Unreadable> {
+    let file = entry.file();
+    Entry::read(entry.number, &file.bytes, |path| {
+        entry.readable().filter(|readable| readable.path == path).map(|readable| readable.bytes)
+    })
+}
+
+#[test]
+fn a_message_is_an_event_and_a_letter() {
+    let entry = sent(12_345, "The \"login\": 1\n---", "---\nTwo lines.\n");
+    let (file, letter) = (entry.file(), entry.readable().unwrap_or_else(|| panic!("no letter")));
+    assert_eq!(
+        shown(&file),
+        (
+            "events/1/123/12345.json",
+            &*format!(
+                "{{\"number\":12345,\n\"payload\":{},\n\"texts\":{{\"body\":{{\"salt\":\"{salt}\"}},\"subject\":{{\"salt\":\"{salt}\"}}}}}}\n",
+                entry.canonical,
+                salt = "07".repeat(16)
+            )
+        )
+    );
+    assert_eq!(
+        shown(&letter),
+        (
+            "threads/a2/bd-1/123/12345.md",
+            "---\nnumber: 12345\ntime: 2026-11-15T09:30:00.000Z\nthread: \"bd-1\"\nfrom: \"BlueLake\"\nto: [\"RedForest\"]\ncc: [\"GreenHill\"]\nsubject: \"The \\\"login\\\": 1\\n---\"\nimportance: high\nack: \"within 1h\"\nreply_to: 12\n---\n\n---\nTwo lines.\n\n"
+        )
+    );
+    assert_eq!(back(&entry), Ok(entry));
+}
+
+#[test]
+fn nobody_learns_of_a_blind_recipient_from_the_letter() {
+    let entry = sent(1, "s", "b");
+    assert!(entry.canonical.contains("GoldOwl"), "the event itself is complete");
+    let letter = entry.readable().unwrap_or_else(|| panic!("no letter"));
+    assert!(!shown(&letter).1.contains("GoldOwl"));
+    assert!(!message(&[entry], "").contains("GoldOwl"));
+}
+
+#[test]
+fn an_erased_message_leaves_a_letter_that_says_by_whom() {
+    let whole = sent(5, "secret subject", "secret body");
+    let entry = Entry { texts: BTreeMap::new(), erased: Some(Erased { by: Party::Human, number: 9 }), ..whole };
+    let letter = entry.readable().unwrap_or_else(|| panic!("no letter"));
+    let (_, text) = shown(&letter);
+    assert!(!text.contains("secret"), "{text}");
+    assert!(text.contains("erased: \"by human with #9\"\n---\n\n"), "{text}");
+    assert_eq!(back(&entry), Ok(Entry { erased: None, ..entry }), "who erased it stands in the later event");
+}
+
+#[test]
+fn texts_of_other_events_stand_in_their_own_file() {
+    let payload = r#""reservation_taken","id":1,"from":"RedForest","by":"BlueLake","generation":1,"expires_at":"2026-11-15T10:30:00.000Z","why":"w""#;
+    let entry = entry(7, payload, &[("why", "It was \"silent\".")]);
+    let file = entry.readable().unwrap_or_else(|| panic!("no file"));
+    assert_eq!(
+        shown(&file),
+        (
+            "reservations/0/0/7.md",
+            "---\nnumber: 7\ntime: 2026-11-15T09:30:00.000Z\nkind: reservation_taken\nactor: \"BlueLake\"\n---\n\nBlueLake took #1 over from RedForest\n\nwhy: It was \"silent\".\n"
+        )
+    );
+    assert_eq!(Entry::read(7, &entry.file().bytes, |_| None), Ok(entry));
+}
+
+#[test]
+fn a_file_that_is_not_what_it_should_be_is_named() {
+    let entry = sent(5, "s", "b");
+    let (file, letter) = (entry.file(), entry.readable().unwrap_or_else(|| panic!("no letter")));
+    let check = |number: Number, bytes: &[u8], letter: Option<&[u8]>, expected: &str| {
+        let read = Entry::read(number, bytes, |_| letter.map(<[u8]>::to_vec));
+        let fault = read.err().map(|fault| fault.to_string()).unwrap_or_default();
+        assert!(fault.starts_with(expected), "{fault:?}");
+    };
+    check(6, &file.bytes, Some(&letter.bytes), "events/0/0/6.json: it is the file of #5");
+    check(5, b"{", Some(&letter.bytes), "events/0/0/5.json: EOF");
+    check(5, &file.bytes, None, "threads/a2/bd-1/0/5.md: it is missing");
+    check(5, &file.bytes, Some(b"no letter"), "threads/a2/bd-1/0/5.md: it has no front matter");
+    check(5, &file.bytes, Some(b"---\nfrom: \"x\"\n"), "threads/a2/bd-1/0/5.md: its front matter does not end");
+    check(5, &file.bytes, Some(b"---\na: 1\n---\n\nb\n"), "events/0/0/5.json: the text of \"subject\" is missing");
+}
+
+#[test]
+fn a_commit_tells_what_happened_and_how_far_it_goes() {
+    let chain = "ab".repeat(32);
+    let one = [sent(41, "Login", "b")];
+    assert_eq!(
+        message(&one, &chain),
+        format!("#41 BlueLake wrote to RedForest, GreenHill in bd-1\n\nRelay-Number: 41\nRelay-Chain: {chain}\n")
+    );
+    let two = [one[0].clone(), entry(42, r#""thread_prepared","thread":"bd-1","agent":"BlueLake""#, &[])];
+    let text = message(&two, &chain);
+    assert!(text.starts_with("#41 to #42\n\n#41 BlueLake wrote to"), "{text}");
+    assert_eq!(Cursor::read(&text), Some(Cursor { number: 42, chain: chain.clone() }));
+    for other in ["", "A commit of somebody's", "x\n\nRelay-Number: 7\n", "x\n\nRelay-Number: 7\nRelay-Chain: short\n"]
+    {
+        assert_eq!(Cursor::read(other), None, "{other:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_text_is_read_back_as_it_was(subject in "\\PC{0,40}|(?s).{0,40}", body in "(?s).{1,200}|(---\n){1,3}") {
+        let entry = sent(3, &subject, &body);
+        prop_assert_eq!(back(&entry), Ok(entry));
+    }
+}
