@@ -1,5 +1,6 @@
 //! Where relay remembers: the embedded SQLite store, presence, and what is read from the repository around a project.
 
+pub mod archive;
 pub mod filesystem;
 pub mod home;
 pub mod presence;

@@ -48,6 +48,7 @@ impl<'a> Readable<'a> {
             | Happened::LinkRevoked { .. } => by_number("links"),
             Happened::ProjectOpened { .. }
             | Happened::ProjectMoved { .. }
+            | Happened::OtherProjectMoved { .. }
             | Happened::ThreadClosed { .. }
             | Happened::HeldLapsed { .. }
             | Happened::MailSurfaced { .. }

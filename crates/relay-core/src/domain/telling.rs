@@ -9,6 +9,9 @@ pub fn tell(what: &Happened) -> String {
     match what {
         Happened::ProjectOpened { path, .. } => format!("opened the project {}", escape_line(path.as_str())),
         Happened::ProjectMoved { to, .. } => format!("moved the project to {}", escape_line(to.as_str())),
+        Happened::OtherProjectMoved { from, to } => {
+            format!("learned that {} moved to {}", escape_line(from.as_str()), escape_line(to.as_str()))
+        }
         Happened::AgentRegistered { .. } => "registered".to_owned(),
         Happened::AgentResumed { .. } => "resumed".to_owned(),
         Happened::AgentSuspended { agent } => format!("suspended {agent}"),

@@ -1,6 +1,7 @@
 //! The embedded store: one SQLite file per project, behind a fair gate.
 
 mod apply;
+mod entries;
 mod facts;
 mod fault;
 mod gate;
@@ -150,13 +151,18 @@ impl Sqlite {
     pub fn drain(&self, gate_wait: Span) -> Result<u64> {
         let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
         let number = self.read()?.tip()?.number;
-        let log = self.folder.join("relay.db-wal");
-        match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
-            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => return Err(io_refusal(&log, &fault)),
-            _ => {}
-        }
+        self.sync()?;
         self.fold();
         Ok(number)
+    }
+
+    /// Makes everything that can be read now durable. What is no longer in the log was synced when it was folded.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let log = self.folder.join("relay.db-wal");
+        match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
+            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(io_refusal(&log, &fault)),
+            _ => Ok(()),
+        }
     }
 
     pub fn health(&self) -> Result<Health> {

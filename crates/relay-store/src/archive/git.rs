@@ -1,0 +1,68 @@
+//! The door to git. Every call is hardened: nothing that is configured anywhere, and no hook, runs or changes what we do.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use relay_core::error::{Code, Refusal};
+use relay_core::store::Result;
+
+/// Settings for every call. Packs and refs are synced; nothing is tidied behind our back.
+const SETTINGS: [&str; 9] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.fsync=all",
+    "core.compression=9",
+    "core.logAllRefUpdates=false",
+    "fastimport.unpackLimit=0",
+    "gc.auto=0",
+    "pack.writeBitmaps=false",
+    "repack.writeBitmaps=false",
+];
+
+/// A call of git on this repository.
+#[expect(clippy::disallowed_methods, reason = "this is the door to git")]
+pub(super) fn git(repository: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    let path = std::env::var_os("PATH");
+    command.env_clear().envs(path.map(|path| ("PATH", path)));
+    command.envs([
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("HOME", "/nonexistent"),
+        ("LC_ALL", "C"),
+    ]);
+    command.arg("--git-dir").arg(repository);
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    // Somewhere that exists as long as git runs and is nobody's work tree.
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).args(args);
+    command
+}
+
+/// Runs a call to its end; a failure says what git said.
+pub(super) fn run(mut command: Command) -> Result<String> {
+    let output = command.output().map_err(|fault| missing(&fault))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(failed(&output))
+}
+
+/// git is not there, or cannot be started.
+pub(super) fn missing(fault: &std::io::Error) -> Refusal {
+    Code::ArchiveUnavailable.refuse(format!("git cannot be started: {fault}"))
+}
+
+pub(super) fn failed(output: &Output) -> Refusal {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = said.lines().find(|line| line.starts_with("fatal:")).or_else(|| said.lines().last()).unwrap_or_default();
+    let code = if said.contains("No space left") || said.contains("Out of diskspace") {
+        Code::StoreFull
+    } else {
+        Code::ArchiveUnavailable
+    };
+    code.refuse(format!("git failed ({}): {line}", output.status))
+}

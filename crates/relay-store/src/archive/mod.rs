@@ -1,0 +1,166 @@
+//! The git archive of a project: a copy of the history that may lag and never leads.
+//!
+//! Whoever holds the lease drains: it makes the store durable, writes the next events as commits into one pack, and then
+//! moves the public ref. Dying anywhere in between costs a pack that nothing leads to; the next one begins from the ref.
+
+mod git;
+mod import;
+mod repository;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use relay_core::archive::Cursor;
+use relay_core::domain::event::Number;
+use relay_core::error::{Code, Refusal};
+use relay_core::store::Result;
+
+use crate::filesystem::{io_refusal, private_file};
+use crate::sqlite::Sqlite;
+use import::Import;
+use repository::Repository;
+pub use repository::Tip;
+
+/// How many events are gathered. The trees are the same whatever is chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Events in one commit at most.
+    pub batch: Number,
+    /// Events in one run of git at most: what a kill can cost.
+    pub round: Number,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes { batch: 100, round: 10_000 }
+    }
+}
+
+#[derive(Debug)]
+pub struct Archive {
+    folder: PathBuf,
+    repository: Repository,
+    sizes: Sizes,
+}
+
+/// The right to write to the archive; given up when dropped, or when the process dies.
+#[derive(Debug)]
+pub struct Lease {
+    _file: File,
+}
+
+impl Archive {
+    /// The archive in a store's folder.
+    pub fn of(folder: &Path) -> Self {
+        let repository = Repository::at(folder.join("archive.git"));
+        Archive { folder: folder.to_owned(), repository, sizes: Sizes::default() }
+    }
+
+    #[must_use]
+    pub fn sized(self, sizes: Sizes) -> Self {
+        Archive { sizes, ..self }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.repository.path()
+    }
+
+    pub fn tip(&self) -> Result<Option<Tip>> {
+        self.repository.tip()
+    }
+
+    /// The lease, unless somebody has it.
+    pub fn try_lease(&self) -> Result<Option<Lease>> {
+        let (path, file) = self.lease_file()?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lease { _file: file })),
+            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+            Err(std::fs::TryLockError::Error(fault)) => Err(io_refusal(&path, &fault)),
+        }
+    }
+
+    /// Waits for the lease.
+    pub fn lease(&self) -> Result<Lease> {
+        let (path, file) = self.lease_file()?;
+        file.lock().map_err(|fault| io_refusal(&path, &fault))?;
+        Ok(Lease { _file: file })
+    }
+
+    fn lease_file(&self) -> Result<(PathBuf, File)> {
+        let path = self.folder.join("archive.lease");
+        let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
+        Ok((path, file))
+    }
+
+    /// Copies everything that the store has and the archive lacks. Returns how far the archive has come.
+    pub fn drain(&self, _lease: &Lease, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
+        self.repository.clear_leftovers();
+        loop {
+            let (number, chain) = store.newest()?;
+            let from = self.position(store, number, &chain)?;
+            let behind = from.cursor.as_ref().map_or(0, |cursor| cursor.number);
+            progress(behind, number);
+            if behind == number {
+                return Ok(number);
+            }
+            // Only what survives a power cut is copied: the archive never leads.
+            store.sync()?;
+            if !self.repository.exists() {
+                self.repository.create()?;
+            }
+            let to = number.min(behind + self.sizes.round);
+            let commit = self.import(store, from.commit.as_deref(), behind, to, &mut progress)?;
+            self.repository.sync_packs()?;
+            self.repository.publish(from.commit.as_deref(), &commit)?;
+        }
+    }
+
+    /// Where the archive stands, when it stands in this history.
+    fn position(&self, store: &Sqlite, newest: Number, chain: &str) -> Result<Position> {
+        let Some(tip) = self.repository.tip()? else {
+            return Ok(Position { commit: None, cursor: None });
+        };
+        let Some(cursor) = tip.cursor else {
+            return Err(self.diverged("its newest commit is not relay's"));
+        };
+        if cursor.number > newest {
+            return Err(self.diverged(&format!("it goes to #{} and the store to #{newest}", cursor.number)));
+        }
+        let known = if cursor.number == newest { chain.to_owned() } else { store.chain_at(cursor.number)? };
+        if known != cursor.chain {
+            return Err(self.diverged(&format!("#{} is another event there", cursor.number)));
+        }
+        Ok(Position { commit: Some(tip.commit), cursor: Some(cursor) })
+    }
+
+    fn import(
+        &self,
+        store: &Sqlite,
+        parent: Option<&str>,
+        after: Number,
+        up_to: Number,
+        progress: &mut impl FnMut(Number, Number),
+    ) -> Result<String> {
+        let mut import = Import::begin(self.repository.path(), parent)?;
+        let mut done = after;
+        while done < up_to {
+            let last = up_to.min(done + self.sizes.batch);
+            let entries = store.entries(done, last)?;
+            import.commit(&entries, &store.chain_at(last)?);
+            done = last;
+            progress(done, up_to);
+        }
+        import.finish()
+    }
+
+    fn diverged(&self, how: &str) -> Refusal {
+        Code::ArchiveDiverged
+            .refuse(format!("the archive {} is not of this history: {how}", self.path().display()))
+            .with("path", self.path().to_string_lossy())
+    }
+}
+
+struct Position {
+    commit: Option<String>,
+    cursor: Option<Cursor>,
+}

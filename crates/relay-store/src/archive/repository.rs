@@ -1,0 +1,130 @@
+//! The bare repository: made whole or not at all, read through gix, its public ref moved by comparison.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use relay_core::archive::Cursor;
+use relay_core::error::{Code, Refusal};
+use relay_core::store::Result;
+
+use super::git::{git, run};
+use crate::filesystem::{io_refusal, private_folder};
+
+/// What people see.
+const PUBLIC: &str = "refs/heads/main";
+/// Where commits stand while they are made.
+pub(super) const DRAFT: &str = "refs/relay/draft";
+
+/// The newest public commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tip {
+    pub commit: String,
+    /// None when relay did not write the commit.
+    pub cursor: Option<Cursor>,
+}
+
+#[derive(Debug)]
+pub(super) struct Repository {
+    path: PathBuf,
+}
+
+impl Repository {
+    pub fn at(path: PathBuf) -> Self {
+        Repository { path }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn exists(&self) -> bool {
+        self.path.join("HEAD").exists()
+    }
+
+    /// Makes an empty repository under another name, and gives it its own when it is whole and on disk.
+    pub fn create(&self) -> Result<()> {
+        let fresh = self.path.with_extension("fresh");
+        let _ = fs::remove_dir_all(&fresh);
+        private_folder(&fresh)?;
+        run(git(&fresh, &["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]))?;
+        sync_tree(&fresh).map_err(|fault| io_refusal(&fresh, &fault))?;
+        fs::rename(&fresh, &self.path).map_err(|fault| io_refusal(&self.path, &fault))?;
+        sync_parent(&self.path)
+    }
+
+    /// The newest public commit; none where there is none yet, or where a power cut took the ref.
+    pub fn tip(&self) -> Result<Option<Tip>> {
+        if !self.exists() {
+            return Ok(None);
+        }
+        let repository = self.open()?;
+        let Ok(Some(mut reference)) = repository.try_find_reference(PUBLIC) else {
+            return Ok(None);
+        };
+        let id = reference.peel_to_id().map_err(|fault| self.unreadable(&fault))?;
+        let commit = repository.find_commit(id).map_err(|fault| self.unreadable(&fault))?;
+        let message = commit.message_raw().map_err(|fault| self.unreadable(&fault))?;
+        let cursor = Cursor::read(&String::from_utf8_lossy(message));
+        Ok(Some(Tip { commit: id.to_string(), cursor }))
+    }
+
+    pub fn open(&self) -> Result<gix::Repository> {
+        gix::open_opts(&self.path, gix::open::Options::isolated()).map_err(|fault| self.unreadable(&fault))
+    }
+
+    /// Moves the public ref from one commit to the next; refuses when somebody else moved it meanwhile.
+    pub fn publish(&self, from: Option<&str>, to: &str) -> Result<()> {
+        let nothing = "0".repeat(to.len());
+        run(git(&self.path, &["update-ref", "--end-of-options", PUBLIC, to, from.unwrap_or(&nothing)]))?;
+        sync_folder(&self.path.join("refs/heads"))
+    }
+
+    /// Makes the packs of a run durable, by name and by content, before anything leads to them.
+    pub fn sync_packs(&self) -> Result<()> {
+        let folder = self.path.join("objects/pack");
+        for entry in fs::read_dir(&folder).map_err(|fault| io_refusal(&folder, &fault))?.flatten() {
+            let path = entry.path();
+            File::open(&path).and_then(|file| file.sync_all()).map_err(|fault| io_refusal(&path, &fault))?;
+        }
+        sync_folder(&folder)?;
+        sync_folder(&self.path.join("objects"))
+    }
+
+    /// Clears away what a writer left that died, or a power cut: locks, and refs without a value. Nobody but the holder of
+    /// the lease writes them.
+    pub fn clear_leftovers(&self) {
+        for name in [PUBLIC, DRAFT] {
+            let _ = fs::remove_file(self.path.join(format!("{name}.lock")));
+            let reference = self.path.join(name);
+            if fs::metadata(&reference).is_ok_and(|metadata| metadata.len() == 0) {
+                let _ = fs::remove_file(reference);
+            }
+        }
+    }
+
+    fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
+        Code::ArchiveDiverged
+            .refuse(format!("{} cannot be read: {fault}", self.path.display()))
+            .with("path", self.path.to_string_lossy())
+    }
+}
+
+fn sync_parent(path: &Path) -> Result<()> {
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
+}
+
+fn sync_tree(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            sync_tree(&path)?;
+        } else {
+            File::open(&path)?.sync_all()?;
+        }
+    }
+    File::open(folder)?.sync_all()
+}

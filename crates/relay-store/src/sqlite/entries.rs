@@ -1,0 +1,64 @@
+//! The history as the archive takes it: each event with the texts beside it, byte for byte.
+
+use std::collections::BTreeMap;
+
+use relay_core::archive::{Entry, KeptText};
+use relay_core::domain::event::{Number, hex};
+use relay_core::error::Code;
+use relay_core::store::Result;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::Sqlite;
+
+impl Sqlite {
+    /// The number of the newest event, and the chain's hash there.
+    pub(crate) fn newest(&self) -> Result<(Number, String)> {
+        let sql = "SELECT number, hash FROM events ORDER BY number DESC LIMIT 1";
+        let newest = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([], |row| Ok((row.get(0)?, hash(row, 1)?))).optional());
+        Ok(newest.map_err(|fault| self.refuse(&fault))?.unwrap_or_default())
+    }
+
+    /// The chain's hash at an event that is there.
+    pub(crate) fn chain_at(&self, number: Number) -> Result<String> {
+        let found = self
+            .connection
+            .prepare_cached("SELECT hash FROM events WHERE number = ?1")
+            .and_then(|mut statement| statement.query_row([number], |row| hash(row, 0)).optional());
+        let missing = || Code::Internal.refuse(format!("there is no event #{number}"));
+        found.map_err(|fault| self.refuse(&fault))?.ok_or_else(missing)
+    }
+
+    /// The events after one number up to another, with their texts.
+    pub(crate) fn entries(&self, after: Number, up_to: Number) -> Result<Vec<Entry>> {
+        entries(&self.connection, after, up_to).map_err(|fault| self.refuse(&fault))
+    }
+}
+
+fn hash(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<String> {
+    row.get::<_, Vec<u8>>(column).map(|bytes| hex(&bytes))
+}
+
+fn entries(connection: &Connection, after: Number, up_to: Number) -> rusqlite::Result<Vec<Entry>> {
+    let mut statement = connection
+        .prepare_cached("SELECT number, payload FROM events WHERE number > ?1 AND number <= ?2 ORDER BY number")?;
+    let rows = statement.query_map(params![after, up_to], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut entries = Vec::new();
+    for row in rows {
+        let (number, canonical): (Number, String) = row?;
+        let payload = serde_json::from_str(&canonical).map_err(|fault| {
+            rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault))
+        })?;
+        entries.push(Entry { number, canonical, payload, texts: texts(connection, number)?, erased: None });
+    }
+    Ok(entries)
+}
+
+fn texts(connection: &Connection, number: Number) -> rusqlite::Result<BTreeMap<String, KeptText>> {
+    let mut statement = connection.prepare_cached("SELECT field, salt, text FROM texts WHERE event = ?1")?;
+    let rows =
+        statement.query_map([number], |row| Ok((row.get(0)?, KeptText { salt: row.get(1)?, text: row.get(2)? })))?;
+    rows.collect()
+}
