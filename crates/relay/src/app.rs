@@ -19,7 +19,7 @@ use relay_store::{Home, SystemRandom, repository};
 use crate::cli::{Cli, Globals};
 use crate::clock::SystemClock;
 use crate::output::{Output, Written};
-use crate::{cli, config, environment, human, render};
+use crate::{cli, config, environment, human, process, render};
 
 pub fn main() -> ExitCode {
     let arguments = environment::arguments();
@@ -205,8 +205,21 @@ impl App {
             Ok(done) => self.succeed(&ctx, &done),
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
         };
-        opened.store.tidy(opened.limits.gate_wait);
+        self.leave(opened);
         status
+    }
+
+    /// After the answer: what is left to do for the store and its archive, without making anybody wait.
+    pub fn leave(&self, opened: &Opened) {
+        opened.store.tidy(opened.limits.gate_wait);
+        if !opened.store.has_committed() || environment::drains_later() {
+            return;
+        }
+        // Whoever is in office looks once more after leaving it, and finds what we wrote.
+        let is_free = opened.store.archive().try_office().is_ok_and(|office| office.is_some());
+        if let (true, Ok(program)) = (is_free, environment::own_program()) {
+            process::leave_behind(&program, &["drain", "--background", "--project", opened.project.as_str()]);
+        }
     }
 
     /// Runs a request. What is proposed next runs in the same shell: it repeats what this command line said of project

@@ -42,6 +42,11 @@ pub fn agent() -> Option<String> {
     variable("RELAY_AGENT")
 }
 
+/// Whether the archive is left to a later command: `RELAY_DRAIN=later`.
+pub fn drains_later() -> bool {
+    variable("RELAY_DRAIN").is_some_and(|wish| wish == "later")
+}
+
 pub fn session() -> Option<String> {
     SESSIONS.into_iter().find_map(variable)
 }
@@ -57,7 +62,7 @@ pub fn arguments() -> Vec<std::ffi::OsString> {
     std::env::args_os().collect()
 }
 
-/// This very program, for the demo's agents.
+/// This very program, for the demo's agents and for what is left to do after an answer.
 pub fn own_program() -> std::io::Result<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     std::env::current_exe()

@@ -68,6 +68,20 @@ pub fn until(child: &mut Child, mut ready: impl FnMut() -> bool) -> Result<()> {
     }
 }
 
+/// Leaves the terminal and the group of the process that started us.
+pub fn detach() {
+    let _ = rustix::process::setsid();
+}
+
+/// Starts this same program to go on by itself: nothing of ours stays open in it, and nobody waits for it. Where a sandbox
+/// allows no process, there is none.
+pub fn leave_behind(program: &std::path::Path, arguments: &[&str]) {
+    close_fds::set_fds_cloexec(3, &[]);
+    let mut command = new(program);
+    command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _ = command.spawn();
+}
+
 fn terminate(child: &Child) {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);

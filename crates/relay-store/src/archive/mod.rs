@@ -49,6 +49,13 @@ pub struct Lease {
     _file: File,
 }
 
+/// The office of the one process that drains for those who have left. It is another lock than the lease, so that nobody who
+/// wants the archive now waits for somebody who is still gathering.
+#[derive(Debug)]
+pub struct Office {
+    _file: File,
+}
+
 impl Archive {
     /// The archive in a store's folder.
     pub fn of(folder: &Path) -> Self {
@@ -71,25 +78,29 @@ impl Archive {
 
     /// The lease, unless somebody has it.
     pub fn try_lease(&self) -> Result<Option<Lease>> {
-        let (path, file) = self.lease_file()?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Lease { _file: file })),
-            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-            Err(std::fs::TryLockError::Error(fault)) => Err(io_refusal(&path, &fault)),
-        }
+        Ok(self.try_lock("archive.lease")?.map(|file| Lease { _file: file }))
+    }
+
+    /// The office, unless somebody has it.
+    pub fn try_office(&self) -> Result<Option<Office>> {
+        Ok(self.try_lock("archive.office")?.map(|file| Office { _file: file }))
     }
 
     /// Waits for the lease.
     pub fn lease(&self) -> Result<Lease> {
-        let (path, file) = self.lease_file()?;
-        file.lock().map_err(|fault| io_refusal(&path, &fault))?;
-        Ok(Lease { _file: file })
+        let path = self.folder.join("archive.lease");
+        let locked = private_file(&path).and_then(|file| file.lock().map(|()| file));
+        Ok(Lease { _file: locked.map_err(|fault| io_refusal(&path, &fault))? })
     }
 
-    fn lease_file(&self) -> Result<(PathBuf, File)> {
-        let path = self.folder.join("archive.lease");
+    fn try_lock(&self, name: &str) -> Result<Option<File>> {
+        let path = self.folder.join(name);
         let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
-        Ok((path, file))
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+            Err(std::fs::TryLockError::Error(fault)) => Err(io_refusal(&path, &fault)),
+        }
     }
 
     /// Copies everything that the store has and the archive lacks. Returns how far the archive has come.

@@ -27,6 +27,7 @@ use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
 use relay_core::verbs::moved;
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::archive::Archive;
 use crate::filesystem::io_refusal;
 use crate::presence::Files;
 use fault::Fault;
@@ -125,6 +126,15 @@ impl Sqlite {
 
     fn log_bytes(&self) -> u64 {
         std::fs::metadata(self.folder.join("relay.db-wal")).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Whether this process has changed anything.
+    pub fn has_committed(&self) -> bool {
+        self.committed.get()
+    }
+
+    pub fn archive(&self) -> Archive {
+        Archive::of(&self.folder)
     }
 
     /// After an answer: folds a log that has grown into the store, under the gate, where this process made it grow. Best

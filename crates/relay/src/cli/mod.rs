@@ -2,6 +2,7 @@
 
 mod ack;
 mod atoms;
+mod drain;
 mod link;
 mod look;
 mod operator;

@@ -19,13 +19,7 @@ pub enum Operator {
     /// Check that the project's store answers and is whole
     #[command(after_help = "Example:\n  relay health --json")]
     Health,
-    /// Make everything written so far durable in the store itself
-    #[command(after_help = "Example:\n  relay drain --wait")]
-    Drain {
-        /// Return when it is done; the default, spelt out for scripts
-        #[arg(long)]
-        wait: bool,
-    },
+    Drain(super::drain::Args),
     /// List the projects on this bus, or follow one that was moved
     #[command(after_help = "Examples:\n  relay project list\n  relay project move /old/path /new/path")]
     Project {
@@ -85,7 +79,7 @@ impl Operator {
     pub fn run(&self, app: &App) -> u8 {
         match self {
             Operator::Health => app.answer("health", health(app)),
-            Operator::Drain { .. } => app.answer("drain", drain(app)),
+            Operator::Drain(args) => args.run(app),
             Operator::Project { action: ProjectAction::List } => app.answer("project", list(app)),
             Operator::Project { action: ProjectAction::Move { old, new } } => {
                 app.answer("project", follow(app, old, new))
@@ -110,15 +104,6 @@ fn health(app: &App) -> Result<(serde_json::Value, String)> {
         health.sqlite
     );
     Ok((json!({"project": opened.project, "store": health}), text))
-}
-
-fn drain(app: &App) -> Result<(serde_json::Value, String)> {
-    let opened = app.open(None)?;
-    let number = opened.store.drain(opened.limits.gate_wait)?;
-    Ok((
-        json!({"durable_up_to": number, "archive": null}),
-        format!("Everything up to #{number} is durable in the store. There is no git archive in this version.\n"),
-    ))
 }
 
 fn list(app: &App) -> Result<(serde_json::Value, String)> {

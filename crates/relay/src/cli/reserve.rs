@@ -104,7 +104,7 @@ impl Args {
         if let Err(refusal) = held.ask(&release::Input::default()) {
             app.output.complain(&format!("The claim could not be released: {refusal}\n"));
         }
-        opened.store.tidy(opened.limits.gate_wait);
+        app.leave(opened);
         status
     }
 
