@@ -68,6 +68,11 @@ pub fn until(child: &mut Child, mut ready: impl FnMut() -> bool) -> Result<()> {
     }
 }
 
+/// What this process and git make from here on is for its owner alone, whatever the caller's mask.
+pub fn keep_private() {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+}
+
 /// Leaves the terminal and the group of the process that started us.
 pub fn detach() {
     let _ = rustix::process::setsid();

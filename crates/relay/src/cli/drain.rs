@@ -30,6 +30,7 @@ pub struct Args {
 
 impl Args {
     pub fn run(&self, app: &App) -> u8 {
+        process::keep_private();
         if self.background {
             process::detach();
             // Whatever stands in the way, a later command finds the same events and tries again.
