@@ -100,6 +100,7 @@ impl Repository {
                 let _ = fs::remove_file(reference);
             }
         }
+        self.clear_unfinished();
     }
 
     fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
