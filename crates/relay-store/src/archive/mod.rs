@@ -5,6 +5,7 @@
 
 mod git;
 mod import;
+mod rebuild;
 mod repack;
 mod repository;
 
@@ -19,6 +20,7 @@ use relay_core::store::Result;
 use crate::filesystem::{io_refusal, private_file};
 use crate::sqlite::Sqlite;
 use import::Import;
+pub use rebuild::{Old, Rebuilt};
 use repository::Repository;
 pub use repository::Tip;
 
@@ -113,8 +115,13 @@ impl Archive {
     }
 
     /// Copies everything that the store has and the archive lacks. Returns how far the archive has come.
-    pub fn drain(&self, _lease: &Lease, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
+    pub fn drain(&self, _lease: &Lease, store: &Sqlite, progress: impl FnMut(Number, Number)) -> Result<Number> {
+        rebuild::clear(&self.folder)?;
         self.repository.clear_leftovers();
+        self.copy(store, progress)
+    }
+
+    fn copy(&self, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
         loop {
             let (number, chain) = store.newest()?;
             let from = self.position(store, number, &chain)?;

@@ -110,7 +110,7 @@ impl Repository {
     }
 }
 
-fn sync_parent(path: &Path) -> Result<()> {
+pub(super) fn sync_parent(path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), sync_folder)
 }
 

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on should say where")]
 
 use std::collections::BTreeSet;
+mod rebuild;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
