@@ -245,6 +245,8 @@ fn every_answer_is_shown_by_example() {
     story.show("", "drain");
     story.show("", "project list");
     story.show("", "token human");
+    story.show("human", &format!("redact {id} --why 'it held a token'"));
+    story.show("human", &format!("look message {id}"));
     story.show("", "reserve");
     golden("json-shapes.md", &story.text);
 }

@@ -65,6 +65,7 @@ mod privilege;
 mod quiet;
 mod races;
 mod reading;
+mod redact;
 mod search;
 mod smoke;
 mod terminal;

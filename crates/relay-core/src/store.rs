@@ -174,6 +174,8 @@ pub trait Facts {
     fn is_member(&self, thread: &ThreadId, party: &Party) -> Result<bool>;
     /// The last `limit` messages without their bodies, oldest first.
     fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>>;
+    /// The subjects of a thread's messages, in order; those that were erased are left out.
+    fn subjects(&self, thread: &ThreadId) -> Result<Vec<(Number, String)>>;
 
     fn message(&self, id: Number) -> Result<Option<Message>>;
     /// The same without its body, which may be long: for those who look at who and where, not at what.

@@ -73,7 +73,10 @@ CREATE TABLE messages (
     ack_within   INTEGER,
     sent_at      INTEGER NOT NULL,
     twin_project TEXT,
-    twin_number  INTEGER
+    twin_number  INTEGER,
+    -- The events that erased its texts, or only the subject that it had taken over.
+    redacted_by  INTEGER REFERENCES events (number),
+    subject_redacted_by INTEGER REFERENCES events (number)
 ) STRICT;
 CREATE INDEX messages_of_thread ON messages (thread, number);
 CREATE INDEX messages_of_sender ON messages (sender, number);
@@ -200,6 +203,11 @@ CREATE TABLE failed_requests (
     ordinal INTEGER NOT NULL,
     PRIMARY KEY (actor, key)
 ) STRICT, WITHOUT ROWID;
+
+-- Erased texts whose bytes may still stand in the file or its log.
+CREATE TABLE cleanings (
+    redaction INTEGER PRIMARY KEY
+) STRICT;
 
 CREATE TABLE crossings (
     actor   TEXT NOT NULL,

@@ -36,11 +36,12 @@ pub struct KeptText {
     pub text: String,
 }
 
-/// Who erased the texts of an event, and by which event.
+/// Who erased texts of an event, and by which event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erased {
     pub by: Party,
     pub number: Number,
+    pub why: Option<String>,
 }
 
 /// One file of the archive.

@@ -50,6 +50,7 @@ impl<'a> Readable<'a> {
             | Happened::ProjectMoved { .. }
             | Happened::OtherProjectMoved { .. }
             | Happened::ThreadClosed { .. }
+            | Happened::MessageRedacted { .. }
             | Happened::HeldLapsed { .. }
             | Happened::MailSurfaced { .. }
             | Happened::MailRead { .. }
@@ -91,6 +92,9 @@ impl<'a> Readable<'a> {
         }
         if let Some(erased) = &self.entry.erased {
             line(text, "erased", &quoted(&format!("by {} with #{}", erased.by, erased.number)));
+            if let Some(why) = &erased.why {
+                line(text, "why", &quoted(why));
+            }
         }
         text.push_str(CLOSES);
         if let Some(body) = self.kept("body") {

@@ -73,11 +73,15 @@ fn nobody_learns_of_a_blind_recipient_from_the_letter() {
 #[test]
 fn an_erased_message_leaves_a_letter_that_says_by_whom() {
     let whole = sent(5, "secret subject", "secret body");
-    let entry = Entry { texts: BTreeMap::new(), erased: Some(Erased { by: Party::Human, number: 9 }), ..whole };
+    let entry = Entry {
+        texts: BTreeMap::new(),
+        erased: Some(Erased { by: Party::Human, number: 9, why: Some("a token".to_owned()) }),
+        ..whole
+    };
     let letter = entry.readable().unwrap_or_else(|| panic!("no letter"));
     let (_, text) = shown(&letter);
     assert!(!text.contains("secret"), "{text}");
-    assert!(text.contains("erased: \"by human with #9\"\n---\n\n"), "{text}");
+    assert!(text.contains("erased: \"by human with #9\"\nwhy: \"a token\"\n---\n\n"), "{text}");
     assert_eq!(back(&entry), Ok(Entry { erased: None, ..entry }), "who erased it stands in the later event");
 }
 

@@ -147,6 +147,12 @@ pub enum Happened {
         reply_to: Option<Number>,
         twin: Option<Twin>,
     },
+    /// The texts of a message are erased, and the subject of those that had taken it over from there.
+    MessageRedacted {
+        message: Number,
+        copies: Vec<Number>,
+        why: Option<TextHash>,
+    },
     /// A held copy whose consent never came; `blocked` tells a refusal from a lapse.
     HeldLapsed {
         message: Number,
@@ -273,6 +279,7 @@ impl Happened {
             Happened::ThreadLeft { .. } => "thread_left",
             Happened::ThreadClosed { .. } => "thread_closed",
             Happened::MessageSent { .. } => "message_sent",
+            Happened::MessageRedacted { .. } => "message_redacted",
             Happened::HeldLapsed { .. } => "held_lapsed",
             Happened::MailSurfaced { .. } => "mail_surfaced",
             Happened::MailRead { .. } => "mail_read",
@@ -376,6 +383,7 @@ mod tests {
             r#"{"kind":"thread_left","thread":"t","agent":"Blue"}"#,
             r#"{"kind":"thread_closed","thread":"t","agent":"Blue"}"#,
             r#"{"kind":"message_sent","thread":"t","from":"Blue","recipients":[{"party":"Red","line":"to"}],"subject":"s","body":"b","importance":"normal","ack_within_ms":null,"reply_to":null,"twin":null}"#,
+            r#"{"kind":"message_redacted","message":1,"copies":[2],"why":null}"#,
             r#"{"kind":"held_lapsed","message":1,"recipient":"Red","blocked":false}"#,
             r#"{"kind":"mail_surfaced","agent":"Blue","messages":[1],"contested":[]}"#,
             r#"{"kind":"mail_read","agent":"Blue","messages":[1]}"#,

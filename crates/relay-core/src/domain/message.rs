@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::delivery::Delivery;
 use super::event::{Number, Twin};
 use super::name::{Party, ThreadId};
+use super::redaction::Redaction;
 use super::time::{Span, Timestamp};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,6 +49,7 @@ pub struct Message {
     pub sent_at: Timestamp,
     /// The same message in another project, where it crossed a border.
     pub twin: Option<Twin>,
+    pub redacted: Option<Redaction>,
     pub deliveries: Vec<Delivery>,
 }
 

@@ -12,6 +12,7 @@ pub mod name;
 pub mod nearest;
 pub mod pattern;
 pub mod plain;
+pub mod redaction;
 pub mod reservation;
 pub mod routing;
 pub mod secret;

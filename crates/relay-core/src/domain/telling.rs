@@ -22,6 +22,7 @@ pub fn tell(what: &Happened) -> String {
         Happened::ThreadLeft { thread, .. } => format!("left {thread}"),
         Happened::ThreadClosed { thread, .. } => format!("closed {thread}"),
         Happened::MessageSent { thread, recipients, .. } => format!("wrote{} in {thread}", names(recipients)),
+        Happened::MessageRedacted { message, .. } => format!("erased the texts of #{message}"),
         Happened::HeldLapsed { message, recipient, .. } => format!("gave up delivering #{message} to {recipient}"),
         Happened::MailSurfaced { messages, .. } if messages.is_empty() => "was told of contested claims".to_owned(),
         Happened::MailSurfaced { messages, .. } => format!("was shown {}", numbers(messages)),

@@ -54,6 +54,15 @@ pub fn is_reply(subject: &str) -> bool {
     after_prefix(subject.trim_start()).is_some()
 }
 
+/// The subject without what says that it is a reply.
+pub fn without_reply(subject: &str) -> &str {
+    let mut rest = subject.trim();
+    while let Some(after) = after_prefix(rest) {
+        rest = after.trim();
+    }
+    rest
+}
+
 fn topic_words(subject: &str) -> Vec<String> {
     without_lead(subject)
         .split(|c: char| !c.is_alphanumeric())

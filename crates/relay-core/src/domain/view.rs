@@ -79,6 +79,7 @@ mod tests {
             reply_to: None,
             sent_at: Timestamp::from_millis(0),
             twin: None,
+            redacted: None,
             deliveries: recipients.iter().map(deliver).collect(),
         }
     }

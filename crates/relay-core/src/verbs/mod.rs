@@ -21,6 +21,7 @@ pub mod policy;
 pub mod poll;
 pub mod prepare;
 pub mod recover;
+pub mod redact;
 pub mod release;
 pub mod reserve;
 pub mod send;
@@ -96,6 +97,7 @@ pub enum Request {
     Policy(policy::Input),
     Standing(standing::Input),
     Leave(leave::Input),
+    Redact(redact::Input),
 }
 
 impl Request {
@@ -114,6 +116,7 @@ impl Request {
             Request::Policy(_) => "policy",
             Request::Standing(input) => input.action.verb(),
             Request::Leave(_) => "leave",
+            Request::Redact(_) => "redact",
         }
     }
 
@@ -153,6 +156,7 @@ pub enum Outcome {
     Policy(policy::Outcome),
     Standing(standing::Outcome),
     Leave(leave::Outcome),
+    Redact(redact::Outcome),
 }
 
 /// A verb that went well.
@@ -188,6 +192,7 @@ pub fn run(ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
         Request::Policy(input) => policy::run(ctx, input),
         Request::Standing(input) => standing::run(ctx, input),
         Request::Leave(input) => leave::run(ctx, input),
+        Request::Redact(input) => redact::run(ctx, input),
     }
 }
 

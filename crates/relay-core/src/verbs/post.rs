@@ -123,10 +123,14 @@ fn subject(position: &Position, draft: &Draft<'_>) -> Result<String> {
     let inherited = position.thread.as_ref().and_then(|thread| thread.subject.clone());
     match (&position.parent, inherited) {
         (Some(parent), inherited) => {
-            let base = parent.subject.clone().or(inherited).unwrap_or_default();
+            // Where the subject was erased, the number still says what is meant.
+            let base = parent.subject.clone().or(inherited).unwrap_or_else(|| format!("#{}", parent.id));
             Ok(if topic::is_reply(&base) { base } else { format!("Re: {base}") })
         }
         (None, Some(inherited)) => Ok(inherited),
+        (None, None) if position.thread.as_ref().is_some_and(|thread| thread.messages > 0) => {
+            Err(Code::InputInvalid.refuse("the subject of this thread was erased, or is not for you; give --subject"))
+        }
         (None, None) => Err(Code::InputInvalid.refuse("a message that opens a thread needs --subject")),
     }
 }

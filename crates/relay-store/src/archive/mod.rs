@@ -115,13 +115,16 @@ impl Archive {
     }
 
     /// Copies everything that the store has and the archive lacks. Returns how far the archive has come.
-    pub fn drain(&self, _lease: &Lease, store: &Sqlite, progress: impl FnMut(Number, Number)) -> Result<Number> {
+    pub fn drain(&self, lease: &Lease, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
         rebuild::clear(&self.folder)?;
         self.repository.clear_leftovers();
-        self.copy(store, progress)
+        match self.copy(store, &mut progress)? {
+            Copied::UpTo(number) => Ok(number),
+            Copied::WhatIsErased => Ok(self.rebuild(lease, store, Old::Erased, progress)?.events),
+        }
     }
 
-    fn copy(&self, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
+    fn copy(&self, store: &Sqlite, progress: &mut impl FnMut(Number, Number)) -> Result<Copied> {
         loop {
             let (number, chain) = store.newest()?;
             let from = self.position(store, number, &chain)?;
@@ -129,15 +132,17 @@ impl Archive {
             progress(behind, number);
             if behind == number {
                 self.tidy();
-                return Ok(number);
+                return Ok(Copied::UpTo(number));
             }
             // Only what survives a power cut is copied: the archive never leads.
             store.sync()?;
             if !self.repository.exists() {
                 self.repository.create()?;
+            } else if store.erases(behind, number)? {
+                return Ok(Copied::WhatIsErased);
             }
             let to = number.min(behind + self.sizes.round);
-            let commit = self.import(store, from.commit.as_deref(), behind, to, &mut progress)?;
+            let commit = self.import(store, from.commit.as_deref(), behind, to, progress)?;
             self.repository.sync_packs()?;
             self.repository.publish(from.commit.as_deref(), &commit)?;
         }
@@ -198,4 +203,11 @@ impl Archive {
 struct Position {
     commit: Option<String>,
     cursor: Option<Cursor>,
+}
+
+/// What copying came to.
+enum Copied {
+    UpTo(Number),
+    /// Texts were erased since, and the repository may hold them, also where nothing leads to them: it must be made anew.
+    WhatIsErased,
 }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::repository::{Repository, sync_parent};
-use super::{Archive, Lease};
+use super::{Archive, Copied, Lease};
 use crate::filesystem::{free_name, io_refusal};
 use crate::sqlite::Sqlite;
 
@@ -39,12 +39,17 @@ impl Archive {
         _lease: &Lease,
         store: &Sqlite,
         old: Old,
-        progress: impl FnMut(Number, Number),
+        mut progress: impl FnMut(Number, Number),
     ) -> Result<Rebuilt> {
-        clear(&self.folder)?;
         let anew = anew(&self.folder);
         let made = Archive { folder: self.folder.clone(), repository: Repository::at(anew.clone()), sizes: self.sizes };
-        let events = made.copy(store, progress)?;
+        let events = loop {
+            clear(&self.folder)?;
+            // What is erased while we copy begins it anew.
+            if let Copied::UpTo(events) = made.copy(store, &mut progress)? {
+                break events;
+            }
+        };
         let current = self.path();
         if fs::symlink_metadata(current).is_err() {
             rename(&anew, current)?;

@@ -67,6 +67,7 @@ impl Table<'_> {
                 )
             }
             Happened::MessageSent { .. } => self.message(what),
+            Happened::MessageRedacted { message, copies, .. } => self.redacted(*message, copies),
             Happened::HeldLapsed { message, recipient, .. } => self.run(
                 "UPDATE deliveries SET lapsed = 1 WHERE message = ?1 AND recipient = ?2",
                 params![message, recipient.to_string()],
@@ -129,6 +130,26 @@ impl Table<'_> {
             "INSERT INTO moves (number, from_project, to_project) VALUES (?1, ?2, ?3)",
             params![self.number, from.as_str(), to.as_str()],
         )
+    }
+
+    /// The texts go, and with them everything beside the history that could still tell them: kept failed requests, and the
+    /// digest by which the request is compared that sent them.
+    fn redacted(&self, message: Number, copies: &[Number]) -> Result<()> {
+        self.run("UPDATE messages SET redacted_by = ?2 WHERE number = ?1", params![message, self.number])?;
+        self.run("DELETE FROM texts WHERE event = ?1", [message])?;
+        self.run("DELETE FROM search WHERE rowid = ?1", [message])?;
+        for copy in copies {
+            self.run("UPDATE messages SET subject_redacted_by = ?2 WHERE number = ?1", params![copy, self.number])?;
+            self.run("DELETE FROM texts WHERE event = ?1 AND field = 'subject'", [copy])?;
+            search::without_subject(self.connection, *copy)?;
+        }
+        self.run(
+            "UPDATE answers SET salt = zeroblob(16), request = '' WHERE EXISTS (SELECT 1 FROM events e WHERE e.number = ?1
+             AND e.key = answers.key AND e.actor = answers.actor COLLATE NOCASE)",
+            [message],
+        )?;
+        self.run("DELETE FROM failed_requests", [])?;
+        self.run("INSERT INTO cleanings (redaction) VALUES (?1)", [self.number])
     }
 
     fn identity(&self, what: &Happened) -> Result<()> {

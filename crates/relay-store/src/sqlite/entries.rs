@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use relay_core::archive::{Entry, KeptText};
+use relay_core::archive::{Entry, Erased, KeptText};
 use relay_core::domain::event::{Number, hex};
 use relay_core::error::Code;
 use relay_core::store::Result;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::Sqlite;
+use super::{Sqlite, rows};
 
 impl Sqlite {
     /// The number of the newest event, and the chain's hash there.
@@ -31,6 +31,15 @@ impl Sqlite {
         found.map_err(|fault| self.refuse(&fault))?.ok_or_else(missing)
     }
 
+    /// Whether texts were erased after one number, up to another.
+    pub(crate) fn erases(&self, after: Number, up_to: Number) -> Result<bool> {
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM events WHERE number > ?1 AND number <= ?2 AND kind = 'message_redacted')";
+        let found =
+            self.connection.prepare_cached(sql).and_then(|mut found| found.query_row([after, up_to], |row| row.get(0)));
+        found.map_err(|fault| self.refuse(&fault))
+    }
+
     /// The events after one number up to another, with their texts.
     pub(crate) fn entries(&self, after: Number, up_to: Number) -> Result<Vec<Entry>> {
         entries(&self.connection, after, up_to).map_err(|fault| self.refuse(&fault))
@@ -51,7 +60,8 @@ fn entries(connection: &Connection, after: Number, up_to: Number) -> rusqlite::R
         let payload = serde_json::from_str(&canonical).map_err(|fault| {
             rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault))
         })?;
-        entries.push(Entry { number, canonical, payload, texts: texts(connection, number)?, erased: None });
+        let (texts, erased) = (texts(connection, number)?, erased(connection, number)?);
+        entries.push(Entry { number, canonical, payload, texts, erased });
     }
     Ok(entries)
 }
@@ -61,4 +71,13 @@ fn texts(connection: &Connection, number: Number) -> rusqlite::Result<BTreeMap<S
     let rows =
         statement.query_map([number], |row| Ok((row.get(0)?, KeptText { salt: row.get(1)?, text: row.get(2)? })))?;
     rows.collect()
+}
+
+fn erased(connection: &Connection, number: Number) -> rusqlite::Result<Option<Erased>> {
+    let sql = "SELECT e.number, e.actor, t.text FROM messages m JOIN events e ON e.number = coalesce(m.redacted_by, m.subject_redacted_by)
+        LEFT JOIN texts t ON t.event = e.number AND t.field = 'why' WHERE m.number = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement
+        .query_row([number], |row| Ok(Erased { number: row.get(0)?, by: rows::party(row, 1)?, why: row.get(2)? }));
+    found.optional()
 }

@@ -137,6 +137,12 @@ impl Facts for View<'_> {
         Ok(last)
     }
 
+    fn subjects(&self, thread: &ThreadId) -> Result<Vec<(Number, String)>> {
+        let sql = "SELECT m.number, t.text FROM messages m JOIN texts t ON t.event = m.number AND t.field = 'subject'
+            WHERE m.thread = ?1 ORDER BY m.number";
+        self.all(sql, [thread.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
     fn message(&self, id: Number) -> Result<Option<Message>> {
         let Ok(id) = i64::try_from(id) else { return Ok(None) };
         Ok(self.messages("WHERE m.number = ?1", [id], true)?.pop())

@@ -1,6 +1,7 @@
 //! The embedded store: one SQLite file per project, behind a fair gate.
 
 mod apply;
+mod clean;
 mod entries;
 mod facts;
 mod fault;
@@ -150,10 +151,11 @@ impl Sqlite {
     }
 
     /// Folds the log into the store unless a reader stands in the way: nobody waits for one who holds the gate.
-    fn fold(&self) {
+    fn fold(&self) -> bool {
         let _ = self.connection.busy_timeout(std::time::Duration::ZERO);
-        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let blocked = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         let _ = self.connection.busy_timeout(open::PATIENCE);
+        blocked == Ok(false)
     }
 
     /// Makes everything committed so far durable, also what was committed without a sync of its own, and says up to which

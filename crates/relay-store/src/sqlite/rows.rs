@@ -6,6 +6,7 @@ use relay_core::domain::delivery::{Delivery, Line};
 use relay_core::domain::event::{Event, Twin, hex};
 use relay_core::domain::message::{Importance, Message};
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
+use relay_core::domain::redaction::Redaction;
 use relay_core::domain::reservation::Reservation;
 use relay_core::domain::thread::Thread;
 use relay_core::domain::time::{Span, Timestamp};
@@ -90,13 +91,18 @@ pub(super) fn thread(row: &Row<'_>) -> Result<Thread> {
 
 pub(super) const MESSAGE: &str =
     "SELECT m.number, m.thread, m.sender, s.text, m.importance, m.ack_within, m.reply_to, m.sent_at, m.twin_project,
-    m.twin_number FROM messages m LEFT JOIN texts s ON s.event = m.number AND s.field = 'subject'";
+    m.twin_number, m.redacted_by, e.actor, e.at, w.text FROM messages m LEFT JOIN texts s ON s.event = m.number AND s.field = 'subject'
+    LEFT JOIN events e ON e.number = m.redacted_by LEFT JOIN texts w ON w.event = m.redacted_by AND w.field = 'why'";
 
 /// The envelope; body and deliveries are read apart.
 pub(super) fn message(row: &Row<'_>) -> Result<Message> {
     let twin = match (row.get::<_, Option<String>>(8)?, row.get::<_, Option<u64>>(9)?) {
         (Some(project), Some(number)) => Some(Twin { project: ProjectKey::resolved(project), number }),
         _ => None,
+    };
+    let redacted = match row.get(10)? {
+        Some(number) => Some(Redaction { number, by: party(row, 11)?, at: time(row, 12)?, why: row.get(13)? }),
+        None => None,
     };
     Ok(Message {
         id: row.get(0)?,
@@ -109,6 +115,7 @@ pub(super) fn message(row: &Row<'_>) -> Result<Message> {
         reply_to: row.get(6)?,
         sent_at: time(row, 7)?,
         twin,
+        redacted,
         deliveries: Vec::new(),
     })
 }

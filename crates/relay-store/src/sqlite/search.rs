@@ -29,6 +29,16 @@ pub(super) fn catch_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached(&format!("INSERT INTO search (rowid, subject, body) {FRESH}"))?.execute([]).map(|_| ())
 }
 
+/// Indexes a message anew by its body alone, where it was indexed before.
+pub(super) fn without_subject(connection: &Connection, message: Number) -> rusqlite::Result<()> {
+    let removed = connection.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([message])?;
+    if removed > 0 {
+        let body = "INSERT INTO search (rowid, body) SELECT event, text FROM texts WHERE event = ?1 AND field = 'body'";
+        connection.prepare_cached(body)?.execute([message])?;
+    }
+    Ok(())
+}
+
 impl View<'_> {
     /// The messages that hold all the words, newest first.
     pub(super) fn search_words(&self, words: &str, limit: usize) -> Result<Vec<Number>> {

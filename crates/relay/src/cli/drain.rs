@@ -43,6 +43,7 @@ impl Args {
     fn drain(&self, app: &App) -> Result<(serde_json::Value, String)> {
         let opened = app.open(None)?;
         let number = opened.store.drain(opened.limits.gate_wait)?;
+        opened.store.clean(opened.limits.gate_wait)?;
         let archive = opened.store.archive();
         let lease = if self.wait { Some(archive.lease()?) } else { archive.try_lease()? };
         let Some(lease) = lease else {
@@ -62,6 +63,8 @@ fn linger(app: &App, opened: &Opened) -> Result<()> {
     let archive = opened.store.archive();
     while let Some(office) = archive.try_office()? {
         gather(app, opened, &archive)?;
+        // Somebody may have died between erasing and cleaning up.
+        let _ = opened.store.clean(opened.limits.gate_wait);
         let archived = archive.drain(&archive.lease()?, &opened.store, |_, _| {})?;
         drop(office);
         if opened.store.read()?.tip()?.number == archived {

@@ -9,6 +9,7 @@ mod operator;
 mod poll;
 mod prepare;
 mod recover;
+mod redact;
 mod release;
 mod reserve;
 mod send;

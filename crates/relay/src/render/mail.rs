@@ -6,7 +6,7 @@ use owo_colors::OwoColorize;
 use relay_core::domain::delivery::State;
 use relay_core::domain::message::Importance;
 use relay_core::domain::plain::{escape, escape_line};
-use relay_core::verbs::{ack, poll, send};
+use relay_core::verbs::{ack, poll, redact, send};
 use relay_core::wire::v1::{ContestedShape, MessageShape};
 
 use super::{Page, count, relative};
@@ -105,6 +105,10 @@ pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
         subject.bold(),
         marks.yellow()
     );
+    if let Some(redacted) = &message.redacted {
+        let why = redacted.why.as_ref().map(|why| format!(": {}", escape_line(why))).unwrap_or_default();
+        let _ = writeln!(text, "  erased by {}, {}{why}", redacted.by, relative(redacted.at, page.now));
+    }
     if let Some(body) = &message.body {
         let _ = writeln!(text, "  ┌ {}", page.boundary.dimmed());
         for line in escape(body).lines() {
@@ -112,6 +116,28 @@ pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
         }
         let _ = writeln!(text, "  └ {}", page.boundary.dimmed());
     }
+    text
+}
+
+pub fn redact(outcome: &redact::Outcome) -> String {
+    let mut text =
+        format!("The texts of #{} are erased; #{} by {} says so.\n", outcome.message, outcome.redaction, outcome.by);
+    if !outcome.copies.is_empty() {
+        let numbers: Vec<String> = outcome.copies.iter().map(|number| format!("#{number}")).collect();
+        let _ = writeln!(text, "{} had its subject and have none now.", numbers.join(" "));
+    }
+    if let Some(elsewhere) = &outcome.elsewhere {
+        let _ = writeln!(text, "Its copy in {} is #{} there, and still whole.", elsewhere.project, elsewhere.message);
+    }
+    for pending in &outcome.pending {
+        let _ = writeln!(
+            text,
+            "{} {}; `relay drain --wait` tries again.",
+            "Not everywhere yet:".yellow(),
+            escape_line(pending)
+        );
+    }
+    text.push_str("Clones of the archive, backups, and whoever has read it keep what they have.\n");
     text
 }
 

@@ -43,6 +43,7 @@ pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
             };
             format!("{} is {} now.{released}\n", outcome.agent, outcome.state.as_str())
         }
+        Outcome::Redact(outcome) => mail::redact(outcome),
         Outcome::Leave(outcome) if outcome.left => format!("You left {}.\n", outcome.thread),
         Outcome::Leave(outcome) => format!("You were not in {}.\n", outcome.thread),
     };

@@ -119,7 +119,11 @@ fn shown(looking: &Looking<'_>, event: &Event) -> Result<Option<EventShape>> {
         for hash in ["subject", "body", "task", "why"] {
             fields.remove(hash);
         }
-        if matches!(what, Happened::ReservationTaken { .. } | Happened::LinkRequested { .. }) {
+        let has_a_reason = matches!(
+            what,
+            Happened::ReservationTaken { .. } | Happened::LinkRequested { .. } | Happened::MessageRedacted { .. }
+        );
+        if has_a_reason {
             for (field, text) in looking.facts.texts(event.number)? {
                 fields.insert(field, json!(text));
             }
@@ -162,6 +166,16 @@ fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
             keep_visible(looking, &mut messages, |copy| copy.recipient == *recipient)?;
             !messages.is_empty()
         }
+        Happened::MessageRedacted { message, copies, .. } => {
+            let mut seen = Vec::new();
+            for copy in copies.iter() {
+                if sees(looking, *copy)? {
+                    seen.push(*copy);
+                }
+            }
+            *copies = seen;
+            sees(looking, *message)?
+        }
         Happened::LinkAccepted { delivers, .. } => {
             keep_visible(looking, delivers, |copy| copy.delivered_by == Some(event.number))?;
             true
@@ -169,6 +183,10 @@ fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
         _ => true,
     };
     Ok(stays.then_some(what))
+}
+
+fn sees(looking: &Looking<'_>, message: Number) -> Result<bool> {
+    Ok(looking.facts.envelope(message)?.is_some_and(|message| looking.viewer.sees(&message)))
 }
 
 /// Keeps the messages of which the viewer may know the copy that the event is about: a receipt must not betray a blind

@@ -8,6 +8,7 @@ use crate::domain::delivery::{Line, State};
 use crate::domain::event::Number;
 use crate::domain::message::{Importance, Message};
 use crate::domain::name::{Party, ProjectKey};
+use crate::domain::redaction::Redaction;
 use crate::domain::reservation::Reservation;
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
@@ -94,6 +95,24 @@ pub struct MessageShape {
     pub recipients: Vec<RecipientShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// Who erased the texts, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Box<RedactedShape>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RedactedShape {
+    pub by: String,
+    pub at: Timestamp,
+    pub number: Number,
+    pub why: Option<String>,
+}
+
+impl From<&Redaction> for RedactedShape {
+    fn from(redaction: &Redaction) -> Self {
+        let Redaction { number, by, at, why } = redaction;
+        RedactedShape { by: by.to_string(), at: *at, number: *number, why: why.clone() }
+    }
 }
 
 impl MessageShape {
@@ -130,6 +149,7 @@ impl MessageShape {
                 })
                 .collect(),
             body: if with_body { message.body.clone() } else { None },
+            redacted: message.redacted.as_ref().map(|redaction| Box::new(redaction.into())),
         }
     }
 }

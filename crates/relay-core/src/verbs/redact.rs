@@ -1,0 +1,76 @@
+//! `redact`: erases the texts of a message. The event stays, and a tombstone says who erased them and why.
+
+use serde::{Deserialize, Serialize};
+
+use super::writing::write;
+use super::{Ctx, Done, Outcome as Any, check_why, post};
+use crate::domain::event::{Happened, Number};
+use crate::domain::name::Party;
+use crate::domain::redaction;
+use crate::error::Code;
+use crate::store::Result;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    pub message: Number,
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub message: Number,
+    /// The event that erased the texts.
+    pub redaction: Number,
+    pub by: String,
+    /// Messages that had taken its subject over, and have none now.
+    pub copies: Vec<Number>,
+    /// The same message in another project, which keeps its texts until it is erased there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Elsewhere>,
+    /// Where bytes of the texts may still stand, and what keeps them there. The front fills this in when it has cleaned up.
+    pub pending: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Elsewhere {
+    pub project: String,
+    pub message: Number,
+}
+
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    check_why(input.why.as_deref())?;
+    let told = write(ctx, "redact", input, |writing| {
+        let message = post::visible(writing, input.message)?;
+        let me = writing.actor.party();
+        if !redaction::may_erase(&me, &message) {
+            let text = format!("#{} is by {}: who wrote a message erases it, or the human", message.id, message.from);
+            return Err(Code::IdentityMismatch.refuse(text).with("id", message.id));
+        }
+        let elsewhere =
+            message.twin.as_ref().map(|twin| Elsewhere { project: twin.project.to_string(), message: twin.number });
+        if let Some(elsewhere) = &elsewhere {
+            writing.next.push(format!("relay redact {} --project {}", elsewhere.message, elsewhere.project));
+        }
+        let outcome = |redaction, by: &Party, copies| Outcome {
+            message: message.id,
+            redaction,
+            by: by.to_string(),
+            copies,
+            elsewhere: elsewhere.clone(),
+            pending: Vec::new(),
+        };
+        if let Some(first) = &message.redacted {
+            return Ok(outcome(first.number, &first.by, Vec::new()));
+        }
+        let copies = match &message.subject {
+            Some(subject) => redaction::copies(message.id, subject, &writing.tx.subjects(&message.thread)?),
+            None => Vec::new(),
+        };
+        let why = input.why.as_deref().map(|why| writing.text("why", why));
+        let hash = why.as_ref().map(crate::domain::event::Text::hash);
+        let what = Happened::MessageRedacted { message: message.id, copies: copies.clone(), why: hash };
+        let number = writing.append(what, why.into_iter().collect())?;
+        Ok(outcome(number, &me, copies))
+    })?;
+    Ok(Done::new("redact", told, Any::Redact))
+}
