@@ -125,6 +125,8 @@ impl Archive {
     }
 
     fn copy(&self, store: &Sqlite, progress: &mut impl FnMut(Number, Number)) -> Result<Copied> {
+        // What was erased up to here cannot be in the repository.
+        let mut never_had = 0;
         loop {
             let (number, chain) = store.newest()?;
             let from = self.position(store, number, &chain)?;
@@ -138,7 +140,9 @@ impl Archive {
             store.sync()?;
             if !self.repository.exists() {
                 self.repository.create()?;
-            } else if store.erases(behind, number)? {
+                never_had = number;
+            }
+            if store.erases(behind.max(never_had), number)? {
                 return Ok(Copied::WhatIsErased);
             }
             let to = number.min(behind + self.sizes.round);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 mod rebuild;
+mod same_tree;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
