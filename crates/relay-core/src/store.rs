@@ -136,16 +136,20 @@ pub struct EventQuery<'a> {
     pub after: Number,
     /// Only events with this number or a lower one.
     pub up_to: Number,
-    /// Only events of this kind.
-    pub kind: Option<&'a str>,
+    /// Only events of these kinds; of every kind when there are none.
+    pub kinds: &'a [&'a str],
     /// Only events of this actor, as its name is written; without regard to case.
     pub actor: Option<&'a str>,
+    /// Only events with this time or a later one.
+    pub since: Option<Timestamp>,
+    /// Only events with this time or an earlier one.
+    pub until: Option<Timestamp>,
 }
 
 impl EventQuery<'_> {
     /// Everything between two numbers, the second included.
     pub fn between(after: Number, up_to: Number) -> Self {
-        EventQuery { after, up_to, kind: None, actor: None }
+        EventQuery { after, up_to, kinds: &[], actor: None, since: None, until: None }
     }
 }
 
@@ -171,6 +175,10 @@ pub trait Facts {
     fn is_member(&self, thread: &ThreadId, party: &Party) -> Result<bool>;
     /// The last `limit` messages without their bodies, oldest first.
     fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>>;
+    /// The first `limit` messages after a number, with their bodies, oldest first.
+    fn thread_messages_after(&self, thread: &ThreadId, after: Number, limit: usize) -> Result<Vec<Message>>;
+    /// The last `limit` messages that were sent at this time or before, without their bodies, oldest first.
+    fn thread_messages_until(&self, thread: &ThreadId, until: Timestamp, limit: usize) -> Result<Vec<Message>>;
 
     fn message(&self, id: Number) -> Result<Option<Message>>;
     /// The same without its body, which may be long: for those who look at who and where, not at what.

@@ -225,6 +225,35 @@ pub enum Happened {
 }
 
 impl Happened {
+    /// The name of every kind.
+    pub const KINDS: [&str; 25] = [
+        "project_opened",
+        "project_moved",
+        "other_project_moved",
+        "agent_registered",
+        "agent_resumed",
+        "agent_suspended",
+        "agent_reinstated",
+        "agent_retired",
+        "policy_set",
+        "thread_prepared",
+        "thread_left",
+        "thread_closed",
+        "message_sent",
+        "held_lapsed",
+        "mail_surfaced",
+        "mail_read",
+        "mail_acked",
+        "reservation_granted",
+        "reservation_renewed",
+        "reservation_released",
+        "reservation_taken",
+        "link_requested",
+        "link_accepted",
+        "link_blocked",
+        "link_revoked",
+    ];
+
     /// Whether losing this event in a power cut costs nothing but showing something twice.
     pub fn may_be_lost(&self) -> bool {
         matches!(self, Happened::MailSurfaced { .. } | Happened::MailRead { .. })
@@ -397,6 +426,13 @@ mod tests {
                 what
             })
             .collect()
+    }
+
+    #[test]
+    fn every_kind_is_on_the_list_of_kinds() {
+        let fault = serde_json::from_str::<Happened>(r#"{"kind":"?"}"#).err().map(|fault| fault.to_string());
+        let expected = Happened::KINDS.map(|kind| format!("`{kind}`")).join(", ");
+        assert!(fault.as_ref().is_some_and(|fault| fault.contains(&format!("one of {expected}"))), "{fault:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `look`: every read, under one rule of who may see what.
 
 mod events;
+mod filter;
 mod status;
 
 use serde::{Deserialize, Serialize};
@@ -20,9 +21,10 @@ use crate::error::{Code, Kind, Refusal};
 use crate::playbook as books;
 use crate::playbook::{Setting, Step};
 use crate::store::{Facts, Result};
-use crate::wire::v1::{AgentShape, ClaimShape, EventShape, LinkShape, MessageShape, ThreadShape};
+use crate::wire::v1::{AgentShape, ClaimShape, LinkShape, MessageShape, ThreadShape};
 
-pub use events::EventFilter;
+pub use events::{Events, Layout};
+pub use filter::EventFilter;
 pub use status::{DebtItem, Status};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,9 +33,13 @@ pub struct Input {
     /// The noun, then what it needs: `["message", "7"]`, `["search", "two", "words"]`.
     pub what: Vec<String>,
     pub after: Option<Number>,
+    /// Of events: only those with a lower number, the last of them.
+    pub before: Option<Number>,
     pub limit: Option<usize>,
-    /// Of events: the end of the history rather than its beginning.
+    /// Of events: from the end of the history backwards, the newest first.
     pub newest: bool,
+    #[serde(skip)]
+    pub layout: Layout,
     #[serde(flatten)]
     pub filter: EventFilter,
 }
@@ -48,7 +54,7 @@ pub enum Outcome {
     Reservations { reservations: Vec<ClaimShape>, total: usize },
     Contacts { links: Vec<LinkShape> },
     Outbox { outbox: Vec<MessageShape> },
-    Events { events: Vec<EventShape>, cursor: Number },
+    Events(Box<Events>),
     Search { found: Vec<MessageShape> },
     Status(Box<Status>),
     Debt { debt: Vec<DebtItem> },
@@ -82,6 +88,9 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     let (noun, rest) = input.what.split_first().ok_or_else(|| unknown_noun(""))?;
     if noun == "playbook" {
         return playbook(input);
+    }
+    if noun != "events" && (input.filter != EventFilter::default() || input.before.is_some()) {
+        return Err(Code::InputInvalid.refuse(format!("events can be filtered, and `look {noun}` shows none")));
     }
     let mut facts = ctx.store.read()?;
     let (viewer, actor) = actor::viewer(ctx, &*facts)?;

@@ -68,7 +68,7 @@ fn every_question_is_answered_from_an_index() -> Result<()> {
     facts.link(&me, &other)?;
     facts.links_of(&me)?;
     facts.events(&EventQuery::between(7, 100))?;
-    facts.events(&EventQuery { kind: Some("message_sent"), actor: Some("BlueLake"), ..EventQuery::between(7, 100) })?;
+    facts.events(&EventQuery { kinds: &["message_sent"], actor: Some("BlueLake"), ..EventQuery::between(7, 100) })?;
     facts.texts(7)?;
     facts.remembered("bluelake", "key")?;
     facts.kept_failure("bluelake", "key")?;

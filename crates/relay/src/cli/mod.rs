@@ -4,6 +4,7 @@ mod ack;
 mod atoms;
 mod drain;
 mod link;
+mod log;
 mod look;
 mod operator;
 mod poll;
