@@ -135,8 +135,12 @@ struct Cage {
 impl Cage {
     fn new() -> Self {
         let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
-        bus.track(&["src/a.rs", "src/b.rs", "docs/c.md"]);
         let attributes = "* filter=canary diff=canary merge=canary\n";
+        std::fs::write(bus.repo().join(".gitattributes"), attributes).unwrap();
+        bus.track(&["src/a.rs", "src/b.rs", "docs/c.md"]);
+        // A line with a history, so that following it compares files.
+        std::fs::write(bus.repo().join("src/a.rs"), "line\nand another\n").unwrap();
+        bus.git(&["commit", "-q", "-a", "-m", "another line"]);
         bus.git(&["worktree", "add", "-q", bus.path("linked").to_str().unwrap()]);
         std::fs::write(bus.repo().join("src/staged.rs"), "staged\n").unwrap();
         bus.git(&["add", "src/staged.rs"]);
@@ -294,7 +298,7 @@ impl Cage {
 }
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 52] = [
+const COMMANDS: [(&str, &[&str]); 53] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -328,6 +332,7 @@ const COMMANDS: [(&str, &[&str]); 52] = [
     ("BlueLake", &["search", "Login"]),
     ("BlueLake", &["status"]),
     ("BlueLake", &["log"]),
+    ("BlueLake", &["log", "--line", "src/a.rs:1"]),
     ("BlueLake", &["renew", "--ttl", "2h"]),
     ("BlueLake", &["release", "src/**", "--keep", "src/a.rs"]),
     ("BlueLake", &["release", "--all"]),

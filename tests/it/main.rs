@@ -52,6 +52,7 @@ mod i12_idempotency;
 mod i12_recovery;
 mod i12_steps;
 mod interrupted;
+mod line;
 mod log;
 mod manners;
 mod model;

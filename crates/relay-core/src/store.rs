@@ -317,6 +317,26 @@ pub trait Repository {
     fn is_file(&self, path: &str) -> bool;
     /// Tracked paths, sorted; `None` outside a repository and above 50,000 files.
     fn tracked(&self) -> Option<std::rc::Rc<[String]>>;
+    /// The commit that last changed a line, counted from 1, of a file as it is committed. A path of another worktree is
+    /// looked for in what that one has checked out. `INPUT_INVALID` where no commit can be named.
+    fn last_change(&self, path: &str, line: u32) -> Result<Change>;
+}
+
+/// The last change of a line.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    /// From the project root.
+    pub path: String,
+    /// The path that the file had when the line was changed.
+    #[serde(skip)]
+    pub path_then: String,
+    pub line: u32,
+    pub commit: String,
+    pub author: String,
+    pub at: Timestamp,
+    pub subject: String,
+    /// The line reads otherwise in the working tree.
+    pub edited: bool,
 }
 
 pub trait Clock {

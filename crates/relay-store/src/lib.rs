@@ -1,6 +1,7 @@
 //! Where relay remembers: the embedded SQLite store, presence, and what is read from the repository around a project.
 
 pub mod archive;
+mod blame;
 pub mod filesystem;
 pub mod home;
 pub mod presence;

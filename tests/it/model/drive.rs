@@ -85,6 +85,10 @@ impl Repository for NoRepository {
         false
     }
 
+    fn last_change(&self, _path: &str, _line: u32) -> relay_core::store::Result<relay_core::store::Change> {
+        Err(relay_core::error::Code::InputInvalid.refuse("there is no repository"))
+    }
+
     fn tracked(&self) -> Option<Rc<[String]>> {
         None
     }

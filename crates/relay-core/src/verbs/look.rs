@@ -2,6 +2,7 @@
 
 mod events;
 mod filter;
+mod line;
 mod status;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,7 @@ use crate::wire::v1::{AgentShape, ClaimShape, LinkShape, MessageShape, ThreadSha
 
 pub use events::{Events, Layout};
 pub use filter::EventFilter;
+pub use line::{HeldShape, Line};
 pub use status::{DebtItem, Status};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +57,7 @@ pub enum Outcome {
     Contacts { links: Vec<LinkShape> },
     Outbox { outbox: Vec<MessageShape> },
     Events(Box<Events>),
+    Line(Box<Line>),
     Search { found: Vec<MessageShape> },
     Status(Box<Status>),
     Debt { debt: Vec<DebtItem> },
@@ -119,7 +122,7 @@ pub fn playbook(input: &Input) -> Result<Done> {
 }
 
 fn unknown_noun(noun: &str) -> Refusal {
-    const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, search WORDS, status, debt, playbook CODE";
+    const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, playbook CODE";
     Code::InputInvalid.refuse(format!("there is nothing called {noun:?} to look at; there is {NOUNS}"))
 }
 
@@ -158,6 +161,7 @@ impl Looking<'_> {
             "contacts" => takes_none().and_then(|()| self.contacts(&own(actor, "has contacts")?)),
             "outbox" => takes_none().and_then(|()| self.outbox(&own(actor, "has an outbox")?)),
             "events" => takes_none().and_then(|()| events::look(self, input)),
+            "line" => line::look(self, one(noun, rest)?),
             "search" => self.search(rest),
             "status" => takes_none().and_then(|()| status::status(self, actor)),
             "debt" => takes_none().and_then(|()| status::debt(self).map(|debt| Outcome::Debt { debt })),

@@ -203,10 +203,10 @@ fn all_is_given_back(stage: &mut Stage, desks: &Desks) -> Result<()> {
     let reply = stage.run(GOLD, &desks.gold, &["look", "reservations"])?.success()?.expect("/result/total", 0)?;
     tell(stage, reply, "{/result/total} claims are left")?;
     let reply = stage.run(GOLD, &desks.gold, &["log", "--limit", "8"])?.success()?;
-    let newest = reply.list("/result/events")?.last().and_then(|event| event["number"].as_u64());
+    let newest = reply.list("/result/events")?.first().and_then(|event| event["number"].as_u64());
     let reply = reply.expect("/result/cursor", newest)?;
-    let mut lines = vec![reply.fill("{/result/cursor} events are on record; the last of them:")?];
-    lines.extend(reply.fill_each("/result/events", "#{/number} {/at} {/actor} {/kind}")?);
+    let mut lines = vec![reply.fill("{/result/cursor} events are on record; the newest of them:")?];
+    lines.extend(reply.fill_each("/result/events", "#{/number} {/actor} {/text}")?);
     stage.tell(&reply, &lines);
     Ok(())
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;
+use relay_core::domain::holding::End;
 use relay_core::domain::plain::escape_line;
 use relay_core::domain::time::Timestamp;
-use relay_core::verbs::look::{Events, Layout, Outcome, Status};
+use relay_core::verbs::look::{Events, HeldShape, Layout, Line, Outcome, Status};
 use relay_core::verbs::recover;
 use relay_core::wire::v1::{AgentShape, EventShape, MessageShape};
 use serde_json::Value;
@@ -49,6 +50,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         Outcome::Outbox { outbox } if outbox.is_empty() => "You sent nothing yet.\n".to_owned(),
         Outcome::Outbox { outbox } => outbox.iter().map(|message| with_recipients(message, page)).collect(),
         Outcome::Events(events) => self::events(events, page.now),
+        Outcome::Line(line) => self::line(line, page),
         Outcome::Search { found } if found.is_empty() => "Nothing found.\n".to_owned(),
         Outcome::Search { found } => found.iter().map(|message| mail::message(message, page)).collect(),
         Outcome::Status(status) => self::status(status, page),
@@ -164,6 +166,47 @@ fn entry(event: &EventShape, layout: Layout, now: Timestamp) -> String {
             text
         }
     }
+}
+
+/// Who held a path when a line of it was changed.
+fn line(line: &Line, page: &Page<'_>) -> String {
+    let change = &line.change;
+    let place = format!("{}:{}", escape_line(&change.path), change.line);
+    let mut text = format!("{place} was last changed by {}\n", change.commit.yellow());
+    let _ = writeln!(text, "    {}", escape_line(&change.subject));
+    let when = format!("{} ({})", change.at, relative(change.at, page.now));
+    let _ = writeln!(text, "    {}, {}", escape_line(&change.author), when.dimmed());
+    if change.edited {
+        let _ = writeln!(text, "    It reads otherwise in the working tree; that change is not committed.");
+    }
+    for held in &line.held {
+        let _ = writeln!(text, "{} held it: {}", held.holder.green(), self::held(held));
+    }
+    if line.held.is_empty() {
+        let _ = writeln!(text, "Nobody held it then.");
+    }
+    if let Some(last) = &line.last {
+        let _ = writeln!(text, "The last before was {}: {}", last.holder.green(), self::held(last));
+    }
+    line.messages.iter().for_each(|message| text.push_str(&mail::message(message, page)));
+    text
+}
+
+fn held(held: &HeldShape) -> String {
+    let mode = if held.exclusive { "" } else { ", shared" };
+    let reason = held.reason.as_ref().map(|thread| format!(" for {thread}")).unwrap_or_default();
+    let turn = if held.generation > 0 { format!(", taken over {}", times(held.generation)) } else { String::new() };
+    let end = match held.end {
+        End::Expired => "expiry",
+        End::Released => "release",
+        End::Taken => "takeover",
+    };
+    let pattern = escape_line(&held.pattern);
+    format!("#{} {pattern}{reason}{mode}, from {} until its {end} at {}{turn}", held.id, held.from, held.until)
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 pub fn recover(outcome: &recover::Outcome) -> String {

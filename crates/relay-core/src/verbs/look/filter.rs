@@ -116,7 +116,8 @@ impl<'a> Sieve<'a> {
     }
 
     fn is_of(&self, thread: Option<&ThreadId>) -> bool {
-        self.thread.as_ref().is_none_or(|wanted| thread == Some(wanted))
+        let is_same = |wanted: &ThreadId| thread.is_some_and(|id| id.as_str().eq_ignore_ascii_case(wanted.as_str()));
+        self.thread.as_ref().is_none_or(is_same)
     }
 
     fn is_mail_of(&self, messages: &[Number]) -> Result<bool> {
