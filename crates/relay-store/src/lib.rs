@@ -3,6 +3,7 @@
 pub mod archive;
 mod blame;
 pub mod filesystem;
+pub mod fresh;
 pub mod home;
 pub mod presence;
 pub mod random;

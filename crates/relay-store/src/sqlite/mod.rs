@@ -1,6 +1,7 @@
 //! The embedded store: one SQLite file per project, behind a fair gate.
 
 mod apply;
+pub mod backup;
 mod entries;
 mod facts;
 mod fault;
@@ -45,6 +46,8 @@ const TIDY_PATIENCE: Span = Span::millis(50);
 pub struct Sqlite {
     folder: PathBuf,
     connection: Connection,
+    /// The file that the connection is to.
+    identity: open::Identity,
     presence: Files,
     project: String,
     /// Whether this process has added to the log.
@@ -79,11 +82,12 @@ impl Sqlite {
 
     /// Opens the store in a folder, makes or migrates it where needed, and gives a new one its first event.
     pub(crate) fn open(folder: &Path, project: &ProjectKey, gate_wait: Span, now: i64) -> Result<Self> {
-        let connection = open::connect(folder, gate_wait)?;
+        let (connection, identity) = open::connect(folder, gate_wait)?;
         let presence = Files::open(folder)?;
         let mut store = Sqlite {
             folder: folder.to_owned(),
             connection,
+            identity,
             presence,
             project: String::new(),
             committed: Cell::new(false),
@@ -122,6 +126,18 @@ impl Sqlite {
 
     fn refuse(&self, fault: &rusqlite::Error) -> relay_core::error::Refusal {
         Fault::new(&self.folder).refuse(fault)
+    }
+
+    /// Asked by whoever holds the gate: what is written to a store that was replaced would be lost with it.
+    fn must_be_current(&self) -> Result<()> {
+        let path = Self::file(&self.folder);
+        let found = std::fs::symlink_metadata(&path).map(|metadata| open::Identity::of(&metadata));
+        if found.is_ok_and(|found| found == self.identity) {
+            return Ok(());
+        }
+        Err(Code::StoreBusy
+            .refuse(format!("{} was replaced meanwhile, and nothing was written to it", path.display()))
+            .with("path", self.folder.to_string_lossy()))
     }
 
     fn log_bytes(&self) -> u64 {
@@ -168,6 +184,7 @@ impl Sqlite {
 
     /// Makes everything that can be read now durable. What is no longer in the log was synced when it was folded.
     pub(crate) fn sync(&self) -> Result<()> {
+        self.must_be_current()?;
         let log = self.folder.join("relay.db-wal");
         match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
             Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(io_refusal(&log, &fault)),
@@ -211,6 +228,7 @@ fn patience(log: u64, gate_wait: Span) -> Option<Span> {
 impl Store for Sqlite {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
         let gate = Gate::take(&self.folder, errand)?;
+        self.must_be_current()?;
         Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
     }
 

@@ -1,6 +1,7 @@
 //! Opening the file: whose it is, where it lies, which version wrote it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,9 +17,9 @@ use super::gate::Gate;
 use crate::filesystem::{check_owner, io_refusal, must_be_local, private_file};
 
 /// The format that this relay reads and writes.
-const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 1;
 /// "rely": marks the file as relay's.
-const APPLICATION: i64 = 0x7265_6c79;
+pub(super) const APPLICATION: i64 = 0x7265_6c79;
 /// Older libraries can corrupt a store when two connections meet at a reset of the write-ahead log.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
@@ -29,7 +30,8 @@ mod embedded {
     refinery::embed_migrations!("migrations");
 }
 
-pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
+/// A connection, and the file that it is to.
+pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, Identity)> {
     let path = Sqlite::file(folder);
     must_be_local(folder)?;
     let had_history = history_is_known(folder);
@@ -38,7 +40,10 @@ pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
     }
     // Made by us first: SQLite gives its log and shared memory the mode of the file itself.
     let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
-    check_owner(&path, &file.metadata().map_err(|fault| io_refusal(&path, &fault))?)?;
+    let metadata = file.metadata().map_err(|fault| io_refusal(&path, &fault))?;
+    check_owner(&path, &metadata)?;
+    // Asked before it is opened: a store that is swapped at this moment is taken for replaced, never for current.
+    let identity = Identity::of(&metadata);
     drop(file);
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(
@@ -53,7 +58,17 @@ pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
     if version != SCHEMA {
         migrate(&mut connection, folder, gate_wait)?;
     }
-    Ok(connection)
+    Ok((connection, identity))
+}
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity(u64, u64);
+
+impl Identity {
+    pub(super) fn of(metadata: &fs::Metadata) -> Self {
+        Identity(metadata.dev(), metadata.ino())
+    }
 }
 
 /// A folder gets its name after the first event was committed. It is looked for before the store, so that somebody who
@@ -69,7 +84,7 @@ fn lost(folder: &Path, how: &str) -> Refusal {
         .with("path", folder.to_string_lossy())
 }
 
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     // A folder that resolves through a link of the system's own (`/tmp` on some) is not the link we guard against.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

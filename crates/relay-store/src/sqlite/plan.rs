@@ -92,6 +92,8 @@ fn everybody(facts: &dyn Facts, name: &AgentName, thread: &ThreadId) -> Result<(
 
 fn mail(facts: &dyn Facts, me: &Party, other: &Party, thread: &ThreadId, now: Timestamp) -> Result<()> {
     facts.thread_messages(thread, 100)?;
+    facts.thread_messages_after(thread, 7, 100)?;
+    facts.thread_messages_until(thread, now, 100)?;
     facts.message(7)?;
     facts.envelope(7)?;
     facts.message_of_twin(&Twin { project: ProjectKey::resolved("/q"), number: 7 })?;

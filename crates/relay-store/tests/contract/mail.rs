@@ -177,6 +177,24 @@ fn sent_mail_is_found_by_sender_and_time() {
         let last = facts.thread_messages(&thread("bd-1"), 2).unwrap();
         assert_eq!(ids(&last, |message| message.id), [sent[1], sent[2]], "the last two, oldest first");
         assert!(last.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
+        for (after, limit, expected) in [
+            (0, 9, &sent[..]),
+            (0, 2, &sent[..2]),
+            (sent[0], 9, &sent[1..]),
+            (sent[1], 1, &sent[2..]),
+            (sent[2], 9, &[]),
+        ] {
+            let found = facts.thread_messages_after(&thread("BD-1"), after, limit).unwrap();
+            assert_eq!(ids(&found, |message| message.id), expected, "{after} {limit}");
+            assert!(found.iter().all(|message| message.body.is_some() && !message.deliveries.is_empty()), "whole");
+        }
+        for (until, limit, expected) in
+            [(20, 9, &sent[..]), (20, 1, &sent[2..]), (19, 9, &sent[..2]), (0, 9, &sent[..1]), (-1, 9, &[])]
+        {
+            let found = facts.thread_messages_until(&thread("BD-1"), later(until), limit).unwrap();
+            assert_eq!(ids(&found, |message| message.id), expected, "{until} {limit}");
+            assert!(found.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
+        }
         let whole = facts.message(sent[1]).unwrap().unwrap();
         assert_eq!(whole.body.as_deref(), Some("text"));
         assert_eq!(facts.envelope(sent[1]).unwrap(), Some(Message { body: None, ..whole }));

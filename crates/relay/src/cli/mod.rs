@@ -2,6 +2,7 @@
 
 mod ack;
 mod atoms;
+mod backup;
 mod drain;
 mod link;
 mod log;
