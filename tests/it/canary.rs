@@ -274,6 +274,8 @@ impl Cage {
         let args: Vec<String> = args
             .iter()
             .map(|word| word.replace("LETTER", &self.letter).replace("MAN_PAGES", man.to_str().unwrap()))
+            .map(|word| word.replace("BACKUP", self.bus.path("backup.db").to_str().unwrap()))
+            .map(|word| word.replace("EXPORT", self.bus.path("export.md").to_str().unwrap()))
             .collect();
         let mut command = self.bus.args(agent, &args);
         self.surround(&mut command, folder);
@@ -298,7 +300,7 @@ impl Cage {
 }
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 53] = [
+const COMMANDS: [(&str, &[&str]); 55] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -346,6 +348,8 @@ const COMMANDS: [(&str, &[&str]); 53] = [
     ("BlueLake", &["leave", "bd-1"]),
     ("", &["health"]),
     ("", &["drain", "--wait"]),
+    ("", &["backup", "BACKUP", "--force"]),
+    ("BlueLake", &["export", "--output", "EXPORT", "--force"]),
     ("", &["project", "list"]),
     ("", &["token", "human"]),
     ("human", &["poll"]),

@@ -15,6 +15,7 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 mod bus;
 
 mod archive;
+mod backup;
 mod bad_messages;
 mod bad_names;
 mod bad_patterns;
@@ -26,6 +27,7 @@ mod crossing;
 mod crowd;
 mod demo;
 mod doors;
+mod export;
 mod fuse;
 mod golden;
 mod halves;

@@ -1,7 +1,7 @@
 //! `look`: every read, under one rule of who may see what.
 
-mod events;
-mod filter;
+pub(super) mod events;
+pub(super) mod filter;
 mod line;
 mod status;
 
@@ -76,11 +76,11 @@ pub struct PlaybookShape {
 }
 
 /// One read under way.
-struct Looking<'a> {
-    ctx: &'a Ctx<'a>,
-    facts: &'a dyn Facts,
-    viewer: Viewer,
-    limit: usize,
+pub(super) struct Looking<'a> {
+    pub ctx: &'a Ctx<'a>,
+    pub facts: &'a dyn Facts,
+    pub viewer: Viewer,
+    pub limit: usize,
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
@@ -129,6 +129,10 @@ fn unknown_noun(noun: &str) -> Refusal {
     Code::InputInvalid.refuse(format!("there is nothing called {noun:?} to look at; there is {NOUNS}"))
 }
 
+pub(super) fn thread_not_found(id: &ThreadId) -> Refusal {
+    Code::ThreadNotFound.refuse(format!("there is no thread `{id}`")).with("thread", id.as_str())
+}
+
 /// The one argument of a noun.
 fn one<'a>(noun: &str, rest: &'a [String]) -> Result<&'a str> {
     match rest {
@@ -172,7 +176,7 @@ impl Looking<'_> {
         }
     }
 
-    fn shape(&self, message: &Message, with_body: bool) -> MessageShape {
+    pub fn shape(&self, message: &Message, with_body: bool) -> MessageShape {
         MessageShape::of(message, &self.viewer, with_body)
     }
 
@@ -185,10 +189,13 @@ impl Looking<'_> {
     }
 
     fn thread(&self, id: &ThreadId) -> Result<Outcome> {
-        let view = prepare::thread_view(self.ctx, self.facts, id, &self.viewer, self.limit)?;
-        view.map(|view| Outcome::Thread(Box::new(view))).ok_or_else(|| {
-            Code::ThreadNotFound.refuse(format!("there is no thread `{id}`")).with("thread", id.as_str())
-        })
+        let view = self.thread_view(id, self.limit)?;
+        view.map(|view| Outcome::Thread(Box::new(view))).ok_or_else(|| thread_not_found(id))
+    }
+
+    /// What the viewer sees of a thread, with its last messages.
+    pub fn thread_view(&self, id: &ThreadId, limit: usize) -> Result<Option<ThreadView>> {
+        prepare::thread_view(self.ctx, self.facts, id, &self.viewer, limit)
     }
 
     fn threads(&self) -> Result<Outcome> {

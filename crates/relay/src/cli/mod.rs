@@ -4,6 +4,7 @@ mod ack;
 mod atoms;
 mod backup;
 mod drain;
+mod export;
 mod link;
 mod log;
 mod look;

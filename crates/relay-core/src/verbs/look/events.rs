@@ -39,7 +39,7 @@ pub enum Layout {
 }
 
 /// How many numbers one step through a filtered history covers.
-pub(super) const STEP: Number = 1_000;
+pub(in crate::verbs) const STEP: Number = 1_000;
 
 pub(super) fn look(looking: &Looking<'_>, input: &Input) -> Result<Outcome> {
     let (after, tip) = (input.after.unwrap_or(0), looking.facts.tip()?.number);
@@ -117,7 +117,7 @@ impl Page<'_> {
 }
 
 /// The event as it is shown, with every text but a body, which may be long.
-pub(super) fn shape(facts: &dyn Facts, event: &Event, what: &Happened) -> Result<EventShape> {
+pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened) -> Result<EventShape> {
     let mut data = serde_json::to_value(what).map_err(internal)?;
     if let Some(fields) = data.as_object_mut() {
         fields.remove("kind");
@@ -144,7 +144,7 @@ pub(super) fn shape(facts: &dyn Facts, event: &Event, what: &Happened) -> Result
 }
 
 /// What the viewer may see of an event; none when nothing of it is left.
-pub(super) fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
+pub(in crate::verbs) fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
     let mut what = event.payload.what.clone();
     let stays = match &mut what {
         Happened::MessageSent { recipients, .. } => match looking.facts.envelope(event.number)? {

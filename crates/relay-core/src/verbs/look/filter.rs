@@ -17,7 +17,7 @@ use crate::error::{Code, Refusal};
 use crate::store::{EventQuery, Facts, Result};
 
 /// The kinds of events that claims come and go by.
-pub(super) const CLAIMS: [&str; 4] =
+pub(in crate::verbs) const CLAIMS: [&str; 4] =
     ["reservation_granted", "reservation_renewed", "reservation_released", "reservation_taken"];
 
 /// Which events are wanted.
@@ -35,7 +35,7 @@ pub struct EventFilter {
 }
 
 /// The same, understood.
-pub(super) struct Sieve<'a> {
+pub(in crate::verbs) struct Sieve<'a> {
     facts: &'a dyn Facts,
     kinds: Vec<&'static str>,
     by: Option<&'a str>,
@@ -116,8 +116,7 @@ impl<'a> Sieve<'a> {
     }
 
     fn is_of(&self, thread: Option<&ThreadId>) -> bool {
-        let is_same = |wanted: &ThreadId| thread.is_some_and(|id| id.as_str().eq_ignore_ascii_case(wanted.as_str()));
-        self.thread.as_ref().is_none_or(is_same)
+        self.thread.as_ref().is_none_or(|wanted| thread.is_some_and(|thread| thread.same_as(wanted)))
     }
 
     fn is_mail_of(&self, messages: &[Number]) -> Result<bool> {
@@ -179,7 +178,7 @@ impl Touching {
 }
 
 /// The event as the projections know everybody now: by the newest path of a project that moved.
-pub(super) fn followed(
+pub(in crate::verbs) fn followed(
     mut event: Event,
     moves: &[(Number, crate::domain::name::ProjectKey, crate::domain::name::ProjectKey)],
 ) -> Event {
