@@ -65,7 +65,7 @@ fn a_line_leads_to_its_commit_and_to_who_held_the_path_then() {
     assert_eq!(found["held"][0]["reason"], "bd-1");
     assert_eq!(found["held"][0]["from"], "2026-11-15T00:10:00.000Z");
     assert_eq!(found["held"][0]["until"], "2026-11-15T00:25:00.000Z");
-    assert_eq!(found["held"][0]["end"], "released");
+    assert_eq!(found["held"][0]["end"], "release");
     let messages: Vec<_> = found["messages"].as_array().unwrap().iter().map(|message| &message["id"]).collect();
     assert_eq!(messages, [&Value::from(letter)]);
 
@@ -96,7 +96,7 @@ fn a_claim_counts_until_it_expires_and_for_whoever_took_it_over() {
     let taken = line(&bus, "src/a.rs:1");
     assert_eq!(holders(&taken), ["RedForest src 1"]);
     let expired = line(&bus, "src/b.rs:1");
-    assert_eq!((holders(&expired).len(), &expired["last"]["end"]), (0, &"expired".into()));
+    assert_eq!((holders(&expired).len(), &expired["last"]["end"]), (0, &"expiry".into()));
 }
 
 #[test]

@@ -23,12 +23,13 @@ pub struct Holding {
     pub end: End,
 }
 
+/// What ends a holding, or would in its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    Expired,
-    Released,
-    Taken,
+    Expiry,
+    Release,
+    Takeover,
 }
 
 impl Holding {
@@ -66,7 +67,7 @@ impl Holdings {
                     generation: 0,
                     from: at,
                     until: *expires_at,
-                    end: End::Expired,
+                    end: End::Expiry,
                 };
                 if is_wanted(&granted) {
                     self.open.insert(event.number, granted);
@@ -86,7 +87,7 @@ impl Holdings {
             }
             Happened::ReservationReleased { claims, .. } => {
                 let given_back = claims.iter().filter_map(|id| self.open.remove(id));
-                ended.extend(given_back.map(|held| held.ended(at, End::Released)));
+                ended.extend(given_back.map(|held| held.ended(at, End::Release)));
             }
             Happened::ReservationTaken { id, by, generation, expires_at, .. } => {
                 let Some(held) = self.open.remove(id) else { return ended };
@@ -101,7 +102,7 @@ impl Holdings {
                     };
                     self.open.insert(*id, taken);
                 }
-                ended.push(held.ended(at, End::Taken));
+                ended.push(held.ended(at, End::Takeover));
             }
             _ => {}
         }
@@ -179,32 +180,32 @@ mod tests {
 
     #[test]
     fn a_claim_is_held_from_its_grant_until_it_ends() {
-        check(&[granted(3, 0, "Blue", 60)], &["#3 Blue 0-60 Expired 0"]);
-        check(&[granted(3, 0, "Blue", 60), released(4, 10, 3)], &["#3 Blue 0-10 Released 0"]);
-        check(&[granted(3, 0, "Blue", 60), renewed(4, 40, 3, 100)], &["#3 Blue 0-100 Expired 0"]);
+        check(&[granted(3, 0, "Blue", 60)], &["#3 Blue 0-60 Expiry 0"]);
+        check(&[granted(3, 0, "Blue", 60), released(4, 10, 3)], &["#3 Blue 0-10 Release 0"]);
+        check(&[granted(3, 0, "Blue", 60), renewed(4, 40, 3, 100)], &["#3 Blue 0-100 Expiry 0"]);
         let renewed_and_released = [granted(3, 0, "Blue", 60), renewed(4, 40, 3, 100), released(5, 90, 3)];
-        check(&renewed_and_released, &["#3 Blue 0-90 Released 0"]);
+        check(&renewed_and_released, &["#3 Blue 0-90 Release 0"]);
     }
 
     #[test]
     fn what_expired_is_not_held_until_somebody_tidies_up() {
-        check(&[granted(3, 0, "Blue", 60), released(4, 70, 3)], &["#3 Blue 0-60 Expired 0"]);
+        check(&[granted(3, 0, "Blue", 60), released(4, 70, 3)], &["#3 Blue 0-60 Expiry 0"]);
         let late = [granted(3, 0, "Blue", 60), renewed(4, 80, 3, 120)];
-        check(&late, &["#3 Blue 0-60 Expired 0", "#3 Blue 80-120 Expired 0"]);
+        check(&late, &["#3 Blue 0-60 Expiry 0", "#3 Blue 80-120 Expiry 0"]);
     }
 
     #[test]
     fn a_taken_claim_changes_hands() {
         let by_red = [granted(3, 0, "Blue", 60), taken(4, 20, 3, "Red", 80), released(5, 30, 3)];
-        check(&by_red, &["#3 Blue 0-20 Taken 0", "#3 Red 20-30 Released 1"]);
-        check(&[granted(3, 0, "Blue", 60), taken(4, 20, 3, "human", 60)], &["#3 Blue 0-20 Taken 0"]);
+        check(&by_red, &["#3 Blue 0-20 Takeover 0", "#3 Red 20-30 Release 1"]);
+        check(&[granted(3, 0, "Blue", 60), taken(4, 20, 3, "human", 60)], &["#3 Blue 0-20 Takeover 0"]);
         let expired = [granted(3, 0, "Blue", 60), taken(4, 70, 3, "Red", 130)];
-        check(&expired, &["#3 Blue 0-60 Expired 0", "#3 Red 70-130 Expired 1"]);
+        check(&expired, &["#3 Blue 0-60 Expiry 0", "#3 Red 70-130 Expiry 1"]);
     }
 
     #[test]
     fn a_clock_that_went_back_makes_no_holding_end_before_it_began() {
-        check(&[granted(3, 10, "Blue", 60), released(4, 5, 3)], &["#3 Blue 10-10 Released 0"]);
+        check(&[granted(3, 10, "Blue", 60), released(4, 5, 3)], &["#3 Blue 10-10 Release 0"]);
     }
 
     #[test]

@@ -56,13 +56,13 @@ impl Args {
                 return Err(Code::InputInvalid.refuse(format!("--format is markdown or jsonl, not {other:?}")));
             }
         };
+        let input = Input { thread: words::thread(self.thread.as_deref())?, format };
+        let opened = app.open(None)?;
         if app.output.json && self.output.is_none() {
             return Err(
                 Code::InputInvalid.refuse("--json answers with one line: say where the export goes with --output")
             );
         }
-        let input = Input { thread: words::thread(self.thread.as_deref())?, format };
-        let opened = app.open(None)?;
         match &self.output {
             Some(file) => {
                 to_file(app, &opened, &input, &environment::working_directory()?.join(file), self.force).map(Some)

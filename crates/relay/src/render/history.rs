@@ -200,9 +200,9 @@ fn held(held: &HeldShape) -> String {
     let reason = held.reason.as_ref().map(|thread| format!(" for {thread}")).unwrap_or_default();
     let turn = if held.generation > 0 { format!(", taken over {}", times(held.generation)) } else { String::new() };
     let end = match held.end {
-        End::Expired => "expiry",
-        End::Released => "release",
-        End::Taken => "takeover",
+        End::Expiry => "expiry",
+        End::Release => "release",
+        End::Takeover => "takeover",
     };
     let pattern = escape_line(&held.pattern);
     format!("#{} {pattern}{reason}{mode}, from {} until its {end} at {}{turn}", held.id, held.from, held.until)

@@ -176,9 +176,9 @@ fn list(held: &[Holding]) -> String {
     let row = |held: &Holding| {
         let mode = if held.exclusive { "" } else { ", shared" };
         let end = match held.end {
-            End::Expired => "expiry",
-            End::Released => "release",
-            End::Taken => "takeover",
+            End::Expiry => "expiry",
+            End::Release => "release",
+            End::Takeover => "takeover",
         };
         let (pattern, holder) = (markdown(&held.pattern), markdown(held.holder.as_str()));
         format!("- #{} {pattern}{mode}: {holder}, {} until {end} {}\n", held.id, held.from, held.until)

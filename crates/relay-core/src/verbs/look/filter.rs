@@ -145,7 +145,7 @@ fn kind(text: &str) -> Result<&'static str> {
 }
 
 fn unknown_kind(text: &str) -> Refusal {
-    let near = nearest(text, Happened::KINDS.into_iter());
+    let near = nearest(text, Happened::KINDS);
     let meant = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
     Code::InputInvalid
         .refuse(format!("{text:?} is no kind of event{meant}; the kinds are {}", Happened::KINDS.join(", ")))

@@ -41,7 +41,6 @@ pub struct HeldShape {
     pub generation: u64,
     pub from: Timestamp,
     pub until: Timestamp,
-    /// How it ended, or would end by its time.
     pub end: End,
 }
 
