@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_store::sqlite::backup::{Newer, restore};
+use relay_store::sqlite::backup::restore;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -74,8 +74,10 @@ fn a_backup_among_eight_senders_is_one_moment_and_the_bus_goes_on_from_it() {
     let (file, _) = copies.last().unwrap();
     let known = bodies(file);
     let (folder, project) = (bus.store(), ProjectKey::resolved(bus.key()));
-    let restored = restore(&folder, &project, file, Span::seconds(10), Newer::Lose).unwrap();
-    assert_eq!(restored.number, bus.tip());
+    let refused = restore(&folder, &project, file, Span::seconds(10), None).unwrap_err();
+    let last = refused.details["number"].as_u64();
+    let restored = restore(&folder, &project, file, Span::seconds(10), last).unwrap();
+    assert_eq!((Some(restored.number), restored.number), (last, bus.tip()));
     for body in &all {
         let args = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", body];
         bus.relay("BlueLake", [&args[..], &["--idempotency-key", body]].concat()).success();

@@ -143,6 +143,8 @@ pub struct EventQuery<'a> {
     pub kinds: &'a [&'a str],
     /// Only events of this actor, as its name is written; without regard to case.
     pub actor: Option<&'a str>,
+    /// Without the messages of other threads, and their receipts; what else happened is not left out.
+    pub thread: Option<&'a ThreadId>,
     /// Only events with this time or a later one.
     pub since: Option<Timestamp>,
     /// Only events with this time or an earlier one.
@@ -152,7 +154,7 @@ pub struct EventQuery<'a> {
 impl EventQuery<'_> {
     /// Everything between two numbers, the second included.
     pub fn between(after: Number, up_to: Number) -> Self {
-        EventQuery { after, up_to, kinds: &[], actor: None, since: None, until: None }
+        EventQuery { after, up_to, kinds: &[], actor: None, thread: None, since: None, until: None }
     }
 }
 

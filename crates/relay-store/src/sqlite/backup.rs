@@ -25,13 +25,6 @@ pub struct Copied {
     pub bytes: u64,
 }
 
-/// What may happen to events that a backup lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Newer {
-    Keep,
-    Lose,
-}
-
 /// A store that is as its backup was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
@@ -113,7 +106,14 @@ impl Contents {
 
 /// Puts a backup in the place of a project's store, whatever state that is in. The backup is copied and the copy checked in
 /// full first; the store that was there is kept. Whoever has it open can read on, and is refused when it wants to write.
-pub fn restore(folder: &Path, project: &ProjectKey, backup: &Path, wait: Span, newer: Newer) -> Result<Restored> {
+/// Where events are known that the backup lacks, it is refused, unless the caller says after which event they may be lost.
+pub fn restore(
+    folder: &Path,
+    project: &ProjectKey,
+    backup: &Path,
+    wait: Span,
+    lose_after: Option<Number>,
+) -> Result<Restored> {
     let stage = folder.join("restoring");
     let outcome = staged(&stage, backup).and_then(|contents| {
         let _lease = Archive::of(folder).lease()?;
@@ -124,8 +124,13 @@ pub fn restore(folder: &Path, project: &ProjectKey, backup: &Path, wait: Span, n
         let archived = archived.map_or(0, |cursor| cursor.number);
         let known = now.as_ref().map_or(0, |now| now.number).max(archived);
         let lost = known.saturating_sub(contents.number);
-        if newer == Newer::Keep {
-            must_lose_nothing(folder, backup, &stage, &contents, now.as_ref(), lost)?;
+        match lose_after {
+            None => must_lose_nothing(folder, backup, &stage, &contents, now.as_ref(), lost)?,
+            Some(after) if after == contents.number => {}
+            Some(after) => {
+                let ends = format!("{} ends with #{}, and not with #{after}", backup.display(), contents.number);
+                return Err(Code::InputInvalid.refuse(ends).with("number", contents.number));
+            }
         }
         let is_whole = now.is_some_and(|now| now.check == "ok");
         let kept = swap(folder, &Sqlite::file(&stage), is_whole)?;
@@ -212,7 +217,12 @@ fn must_lose_nothing(
             != Contents::chain_at(&Sqlite::file(stage), shared).ok();
     let refuse = |why: String| {
         Code::InputInvalid
-            .refuse(format!("{} goes to #{}, and {why}", backup.display(), contents.number))
+            .refuse(format!(
+                "{} ends with #{}, and {why}; give that up with --lose-after {}",
+                backup.display(),
+                contents.number,
+                contents.number
+            ))
             .with("path", backup.to_string_lossy())
             .with("number", contents.number)
             .with("lost", lost)

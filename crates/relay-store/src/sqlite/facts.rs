@@ -375,8 +375,14 @@ impl Facts for View<'_> {
         self.all(
             "SELECT number, payload, hash FROM events WHERE number > ?1 AND number <= ?2
              AND (?3 IS NULL OR instr(?3, ',' || kind || ',') > 0) AND (?4 IS NULL OR actor = ?4 COLLATE NOCASE)
-             AND (?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at <= ?6) ORDER BY number",
-            params![after, up_to, kinds, query.actor, since, until],
+             AND (?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at <= ?6) AND (?7 IS NULL OR CASE
+                WHEN kind = 'message_sent' THEN
+                    EXISTS (SELECT 1 FROM messages m WHERE m.number = events.number AND m.thread = ?7)
+                WHEN kind IN ('mail_surfaced', 'mail_read', 'mail_acked') THEN
+                    EXISTS (SELECT 1 FROM json_each(payload, '$.messages') j CROSS JOIN messages m
+                        WHERE m.number = j.value AND m.thread = ?7)
+                ELSE 1 END) ORDER BY number",
+            params![after, up_to, kinds, query.actor, since, until, query.thread.map(ThreadId::as_str)],
             rows::event,
         )
     }

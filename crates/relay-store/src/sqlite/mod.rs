@@ -132,7 +132,8 @@ impl Sqlite {
     fn must_be_current(&self) -> Result<()> {
         let path = Self::file(&self.folder);
         let found = std::fs::symlink_metadata(&path).map(|metadata| open::Identity::of(&metadata));
-        if found.is_ok_and(|found| found == self.identity) {
+        // A project that moved takes its folder along, and with it the file that is open.
+        if found.is_ok_and(|found| found == self.identity) || !self.folder.exists() {
             return Ok(());
         }
         Err(Code::StoreBusy

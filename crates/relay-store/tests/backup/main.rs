@@ -12,7 +12,7 @@ use relay_core::error::Code;
 use relay_core::store::{Errand, Result, Store};
 use relay_store::Home;
 use relay_store::sqlite::Sqlite;
-use relay_store::sqlite::backup::{Newer, Restored, restore};
+use relay_store::sqlite::backup::{Restored, restore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -44,8 +44,8 @@ impl Place {
         self.root.path().join(name)
     }
 
-    fn restore(&self, backup: &Path, newer: Newer) -> Result<Restored> {
-        restore(&self.folder(), &self.project, backup, WAIT, newer)
+    fn restore(&self, backup: &Path, lose_after: Option<Number>) -> Result<Restored> {
+        restore(&self.folder(), &self.project, backup, WAIT, lose_after)
     }
 
     /// A store with this many events, and a backup of it.
@@ -92,7 +92,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn a_restored_store_is_as_its_backup_was_and_goes_on() {
     let (place, backup) = Place::with_backup(5);
     std::fs::remove_file(place.folder().join("relay.db")).unwrap();
-    let restored = place.restore(&backup, Newer::Keep).unwrap();
+    let restored = place.restore(&backup, None).unwrap();
     assert_eq!(restored, Restored { number: 5, lost: 0, kept: None, archive_leads: false });
     let store = place.open();
     assert_eq!((tip(&store), register(&store, 9).unwrap()), (5, 6));
@@ -108,11 +108,16 @@ fn a_restored_store_is_as_its_backup_was_and_goes_on() {
 fn newer_events_are_lost_only_when_that_is_wanted() {
     let (place, backup) = Place::with_backup(5);
     (10..13).for_each(|number| _ = register(&place.open(), number).unwrap());
-    let refusal = place.restore(&backup, Newer::Keep).unwrap_err();
+    let refusal = place.restore(&backup, None).unwrap_err();
     assert_eq!((refusal.code, &refusal.details["lost"]), (Code::InputInvalid, &3.into()));
-    assert!(refusal.message.contains("goes to #5, and 3 events up to #8 would be lost"), "{refusal}");
+    assert!(
+        refusal.message.contains("ends with #5, and 3 events up to #8 would be lost; give that up with --lose-after 5"),
+        "{refusal}"
+    );
+    let other = place.restore(&backup, Some(4)).unwrap_err();
+    assert!(other.message.contains("ends with #5, and not with #4"), "{other}");
     assert_eq!(tip(&place.open()), 8, "nothing happened");
-    let restored = place.restore(&backup, Newer::Lose).unwrap();
+    let restored = place.restore(&backup, Some(5)).unwrap();
     let kept = place.folder().join("relay.before-1.db");
     assert_eq!((restored.number, restored.lost, restored.kept.as_ref()), (5, 3, Some(&kept)));
     assert_eq!(tip(&place.open()), 5);
@@ -120,7 +125,7 @@ fn newer_events_are_lost_only_when_that_is_wanted() {
     let count: u64 =
         Connection::open(&kept).unwrap().query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 8);
-    let again = place.restore(&backup, Newer::Keep).unwrap();
+    let again = place.restore(&backup, None).unwrap();
     assert_eq!(again.kept, Some(place.folder().join("relay.before-2.db")));
 }
 
@@ -131,7 +136,7 @@ fn a_log_that_cannot_be_folded_is_kept_with_its_store() {
     let reader = Connection::open(place.folder().join("relay.db")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM events").unwrap();
     register(&store, 10).unwrap();
-    place.restore(&backup, Newer::Lose).unwrap();
+    place.restore(&backup, Some(5)).unwrap();
     assert_eq!(tip(&place.open()), 5);
     drop((store, reader));
     let kept = Connection::open(place.folder().join("relay.before-1.db")).unwrap();
@@ -144,7 +149,7 @@ fn whoever_had_the_old_store_open_writes_nothing_that_would_be_lost() {
     let (place, backup) = Place::with_backup(5);
     let store = place.open();
     assert_eq!(tip(&store), 5);
-    place.restore(&backup, Newer::Keep).unwrap();
+    place.restore(&backup, None).unwrap();
     assert_eq!(register(&store, 10).map_err(|refusal| refusal.code), Err(Code::StoreBusy));
     assert_eq!(tip(&store), 5, "it can read on");
     assert_eq!(register(&place.open(), 10).unwrap(), 6);
@@ -155,7 +160,7 @@ fn a_store_that_cannot_be_read_is_kept_and_replaced() {
     let (place, backup) = Place::with_backup(5);
     place.open().drain(WAIT).unwrap();
     std::fs::write(place.folder().join("relay.db"), "not a database at all").unwrap();
-    let restored = place.restore(&backup, Newer::Keep).unwrap();
+    let restored = place.restore(&backup, None).unwrap();
     assert_eq!((restored.number, restored.lost), (5, 0));
     assert_eq!(std::fs::read_to_string(restored.kept.unwrap()).unwrap_or_default(), "not a database at all");
     assert_eq!(tip(&place.open()), 5);
@@ -170,7 +175,7 @@ fn check(spoil: impl Fn(&Path), code: Code, said: &str) {
         (stores.collect::<Vec<_>>(), std::fs::read(place.folder().join("relay.db")).unwrap())
     };
     let before = state();
-    let refusal = place.restore(&backup, Newer::Lose).unwrap_err();
+    let refusal = place.restore(&backup, Some(5)).unwrap_err();
     assert_eq!(refusal.code, code, "{refusal}");
     assert!(refusal.message.contains(said), "{refusal}");
     assert!(refusal.message.contains(backup.to_str().unwrap()), "{refusal}");
@@ -220,10 +225,10 @@ fn a_history_that_went_another_way_is_not_replaced_unasked() {
     store.backup(&newer, false).unwrap();
     drop(store);
     // Back at #5, another #6 happens; the backup with the first #6 is of another history by now.
-    place.restore(&backup, Newer::Lose).unwrap();
+    place.restore(&backup, Some(5)).unwrap();
     register(&place.open(), 20).unwrap();
-    let refusal = place.restore(&newer, Newer::Keep).unwrap_err();
+    let refusal = place.restore(&newer, None).unwrap_err();
     assert!(refusal.message.contains("the store has another history by now"), "{refusal}");
-    assert_eq!(place.restore(&newer, Newer::Lose).unwrap().lost, 0);
+    assert_eq!(place.restore(&newer, Some(6)).unwrap().lost, 0);
     assert_eq!(tip(&place.open()), 6);
 }

@@ -5,7 +5,7 @@ use relay_core::domain::event::{Happened, Number, Twin};
 use relay_core::domain::message::{Importance, Message};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_core::store::{InboxQuery, Store, Tx};
+use relay_core::store::{EventQuery, InboxQuery, Store, Tx};
 
 use super::{Mail, NOW, Place, append, each, ids, later, party, register, send, thread, write};
 
@@ -194,6 +194,23 @@ fn sent_mail_is_found_by_sender_and_time() {
             let found = facts.thread_messages_until(&thread("BD-1"), later(until), limit).unwrap();
             assert_eq!(ids(&found, |message| message.id), expected, "{until} {limit}");
             assert!(found.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
+        }
+        drop(facts);
+        let elsewhere = write(&*store, |tx| send(tx, &Mail { thread: "bd-2", ..Mail::default() }));
+        let read = write(&*store, |tx| {
+            [vec![sent[0]], vec![elsewhere], vec![elsewhere, sent[1]]].map(|messages| {
+                append(tx, "RedForest", NOW, Happened::MailRead { agent: party("RedForest"), messages })
+            })
+        });
+        let facts = store.read().unwrap();
+        for (id, expected) in [
+            ("BD-1", vec![sent[0], sent[1], sent[2], read[0], read[2]]),
+            ("bd-2", vec![elsewhere, read[1], read[2]]),
+            ("bd-3", vec![]),
+        ] {
+            let (id, kinds) = (thread(id), ["message_sent", "mail_read"]);
+            let query = EventQuery { thread: Some(&id), kinds: &kinds, ..EventQuery::between(0, u64::MAX) };
+            assert_eq!(ids(&facts.events(&query).unwrap(), |event| event.number), expected, "{id}");
         }
         let whole = facts.message(sent[1]).unwrap().unwrap();
         assert_eq!(whole.body.as_deref(), Some("text"));

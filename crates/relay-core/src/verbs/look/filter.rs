@@ -74,7 +74,8 @@ impl<'a> Sieve<'a> {
     /// What the store can tell from an event's own line; somebody of a project that moved stands there by another name.
     pub fn query(&self, after: Number, up_to: Number, nobody_moved: bool) -> EventQuery<'_> {
         let actor = self.by.filter(|by| nobody_moved || !by.contains('@'));
-        EventQuery { after, up_to, kinds: &self.kinds, actor, since: self.since, until: self.until }
+        let thread = self.thread.as_ref();
+        EventQuery { after, up_to, kinds: &self.kinds, actor, thread, since: self.since, until: self.until }
     }
 
     pub fn is_by(&self, actor: &Party) -> bool {
