@@ -23,6 +23,15 @@ impl<'a> Progress<'a> {
         Progress { app, since: app.clock.monotonic(), bar: None }
     }
 
+    /// For one long step that cannot say how far it is.
+    pub fn busy(&mut self, what: &str) {
+        if !self.app.output.json && std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+            bar.enable_steady_tick(std::time::Duration::from_millis(100));
+            self.bar = Some(bar);
+        }
+    }
+
     pub fn at(&mut self, what: &str, done: Number, of: Number) {
         let is_shown = !self.app.output.json && std::io::stderr().is_terminal();
         let taken = Span::millis(self.app.clock.monotonic().as_millis() - self.since.as_millis());

@@ -5,17 +5,15 @@
 mod markdown;
 
 use serde::Serialize;
-use serde_json::json;
 
 use super::look::events::{STEP, hide, shape};
 use super::look::filter::{EventFilter, Sieve, followed};
 use super::look::{Looking, thread_not_found};
 use super::{Actor, Ctx, actor};
-use crate::domain::event::{Event, Happened, Number};
+use crate::domain::event::Number;
 use crate::domain::name::ThreadId;
 use crate::store::Result;
 use crate::verbs::writing::internal;
-use crate::wire::v1::EventShape;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,7 +84,7 @@ fn lines(
             let event = followed(event, &moves);
             let Some(what) = hide(looking, &event)? else { continue };
             if sieve.takes(&what)? {
-                let line = serde_json::to_string(&whole(looking, &event, &what)?).map_err(internal)?;
+                let line = serde_json::to_string(&shape(looking.facts, &event, &what, true)?).map_err(internal)?;
                 sink(&format!("{line}\n"))?;
                 events += 1;
             }
@@ -94,15 +92,6 @@ fn lines(
         Ok(())
     })?;
     Ok(Exported { format: Format::Jsonl, number, events: Some(events), threads: None, messages: None })
-}
-
-fn whole(looking: &Looking<'_>, event: &Event, what: &Happened) -> Result<EventShape> {
-    let mut shape = shape(looking.facts, event, what)?;
-    if let (Happened::MessageSent { .. }, Some(fields)) = (what, shape.data.as_object_mut()) {
-        let body = looking.facts.message(event.number)?.and_then(|message| message.body);
-        fields.extend(body.map(|body| ("body".to_owned(), json!(body))));
-    }
-    Ok(shape)
 }
 
 /// Goes through the history in stretches.

@@ -7,7 +7,11 @@ use relay_core::store::{Clock, Result};
 use serde_json::json;
 
 use crate::app::{App, Opened};
+use crate::progress::Progress;
 use crate::{environment, process, render};
+
+/// A store of this size takes about a second.
+const LONG: u64 = 64 * 1024 * 1024;
 
 /// Copy the project's store into one file while others go on writing
 ///
@@ -35,7 +39,13 @@ impl Args {
     fn backup(&self, app: &App) -> Result<(serde_json::Value, String)> {
         let opened = app.open(None)?;
         let place = self.place(app, &opened)?;
+        let mut progress = Progress::new(app);
+        let store = opened.home.folder(&opened.project).join("relay.db");
+        if std::fs::metadata(store).is_ok_and(|metadata| metadata.len() > LONG) {
+            progress.busy("copying the store");
+        }
         let copied = opened.store.backup(&place, self.force)?;
+        drop(progress);
         let path = place.to_string_lossy().into_owned();
         let restore = ["relay", "rebuild", "store", "--from-backup", &path, "--project", opened.project.as_str()];
         let text = format!(

@@ -106,7 +106,7 @@ impl Page<'_> {
                 && let Some(what) = hide(self.looking, &event)?
                 && self.sieve.takes(&what)?
             {
-                self.events.push(shape(self.looking.facts, &event, &what)?);
+                self.events.push(shape(self.looking.facts, &event, &what, false)?);
             }
             if self.is_full() {
                 return Ok(Some(event.number));
@@ -116,8 +116,8 @@ impl Page<'_> {
     }
 }
 
-/// The event as it is shown, with every text but a body, which may be long.
-pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened) -> Result<EventShape> {
+/// The event as it is shown, with its texts; a body may be long, and is read only where it is wanted.
+pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened, bodies: bool) -> Result<EventShape> {
     let mut data = serde_json::to_value(what).map_err(internal)?;
     if let Some(fields) = data.as_object_mut() {
         fields.remove("kind");
@@ -125,7 +125,7 @@ pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened)
         for hash in ["subject", "body", "task", "why"] {
             fields.remove(hash);
         }
-        if let Happened::MessageSent { .. } = what {
+        if matches!(what, Happened::MessageSent { .. }) && !bodies {
             let subject = facts.envelope(event.number)?.and_then(|message| message.subject);
             fields.extend(subject.map(|subject| ("subject".to_owned(), json!(subject))));
         } else {
