@@ -5,9 +5,11 @@
 
 mod git;
 mod import;
+mod read;
 mod rebuild;
 mod repack;
 mod repository;
+mod verify;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

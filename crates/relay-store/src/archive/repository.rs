@@ -103,7 +103,7 @@ impl Repository {
         self.clear_unfinished();
     }
 
-    fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
+    pub(super) fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
         Code::ArchiveDiverged
             .refuse(format!("{} cannot be read: {fault}", self.path.display()))
             .with("path", self.path.to_string_lossy())

@@ -41,19 +41,24 @@ fn hash(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<String> {
     row.get::<_, Vec<u8>>(column).map(|bytes| hex(&bytes))
 }
 
-fn entries(connection: &Connection, after: Number, up_to: Number) -> rusqlite::Result<Vec<Entry>> {
+pub(super) fn entries(connection: &Connection, after: Number, up_to: Number) -> rusqlite::Result<Vec<Entry>> {
     let mut statement = connection
         .prepare_cached("SELECT number, payload FROM events WHERE number > ?1 AND number <= ?2 ORDER BY number")?;
     let rows = statement.query_map(params![after, up_to], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut entries = Vec::new();
     for row in rows {
-        let (number, canonical): (Number, String) = row?;
-        let payload = serde_json::from_str(&canonical).map_err(|fault| {
-            rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault))
-        })?;
-        entries.push(Entry { number, canonical, payload, texts: texts(connection, number)?, erased: None });
+        let (number, canonical) = row?;
+        entries.push(entry(connection, number, canonical)?);
     }
     Ok(entries)
+}
+
+/// An event by its payload, with what is kept beside it.
+pub(super) fn entry(connection: &Connection, number: Number, canonical: String) -> rusqlite::Result<Entry> {
+    let payload = serde_json::from_str(&canonical).map_err(|fault| {
+        rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault))
+    })?;
+    Ok(Entry { number, canonical, payload, texts: texts(connection, number)?, erased: None })
 }
 
 fn texts(connection: &Connection, number: Number) -> rusqlite::Result<BTreeMap<String, KeptText>> {

@@ -1,6 +1,7 @@
 //! The embedded store: one SQLite file per project, behind a fair gate.
 
 mod apply;
+mod compare;
 mod entries;
 mod facts;
 mod fault;
@@ -9,10 +10,11 @@ mod inbox;
 mod open;
 #[cfg(test)]
 mod plan;
-pub mod replay;
+mod replay;
 mod rows;
 mod search;
 mod transaction;
+mod verify;
 mod view;
 mod watch;
 
@@ -32,6 +34,7 @@ use crate::filesystem::io_refusal;
 use crate::presence::Files;
 use fault::Fault;
 use gate::Gate;
+pub(crate) use verify::Snapshot;
 use view::View;
 
 /// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store, if its turn comes soon.
@@ -69,10 +72,11 @@ impl Sqlite {
         folder.join("relay.db")
     }
 
+    /// Whether there is a store, or was one.
     pub(crate) fn exists(folder: &Path) -> Result<bool> {
         match std::fs::symlink_metadata(Self::file(folder)) {
             Ok(_) => Ok(true),
-            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(open::history_is_known(folder)),
             Err(fault) => Err(io_refusal(folder, &fault)),
         }
     }

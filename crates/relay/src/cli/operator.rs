@@ -21,6 +21,8 @@ pub enum Operator {
     #[command(after_help = "Example:\n  relay health --json")]
     Health,
     Drain(super::drain::Args),
+    Verify(super::verify::Args),
+    Rebuild(super::rebuild::Args),
     /// List the projects on this bus, or follow one that was moved
     #[command(after_help = "Examples:\n  relay project list\n  relay project move /old/path /new/path")]
     Project {
@@ -81,6 +83,8 @@ impl Operator {
         match self {
             Operator::Health => app.answer("health", health(app)),
             Operator::Drain(args) => args.run(app),
+            Operator::Verify(args) => args.run(app),
+            Operator::Rebuild(args) => args.run(app),
             Operator::Project { action: ProjectAction::List } => app.answer("project", list(app)),
             Operator::Project { action: ProjectAction::Move { old, new } } => {
                 app.answer("project", follow(app, old, new))
