@@ -294,7 +294,7 @@ impl Cage {
 }
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 52] = [
+const COMMANDS: [(&str, &[&str]); 55] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -341,6 +341,9 @@ const COMMANDS: [(&str, &[&str]); 52] = [
     ("BlueLake", &["leave", "bd-1"]),
     ("", &["health"]),
     ("", &["drain", "--wait"]),
+    ("", &["verify"]),
+    ("", &["rebuild", "archive"]),
+    ("", &["rebuild", "store", "--from-archive"]),
     ("", &["project", "list"]),
     ("", &["token", "human"]),
     ("human", &["poll"]),
@@ -399,7 +402,12 @@ fn no_relay_command_runs_what_a_repository_configures() {
     let folders: [PathBuf; 3] = [cage.bus.repo(), cage.bus.repo().join("src"), cage.bus.path("linked/src")];
     for folder in &folders {
         for (agent, args) in COMMANDS {
-            cage.check(folder, agent, args, if args[0] == "drain" { &["git"] } else { &[] });
+            cage.check(
+                folder,
+                agent,
+                args,
+                if ["drain", "archive"].iter().any(|word| args.contains(word)) { &["git"] } else { &[] },
+            );
         }
         cage.check(folder, "BlueLake", &["reserve", "src/a.rs", "--", "/bin/true"], &["true"]);
     }

@@ -243,6 +243,9 @@ fn every_answer_is_shown_by_example() {
     story.show("RedForest", "suspend BlueLake");
     story.show("", "health");
     story.show("", "drain");
+    story.show("", "verify");
+    story.show("", "rebuild archive");
+    story.show("", "rebuild store --from-archive");
     story.show("", "project list");
     story.show("", "token human");
     story.show("", "reserve");

@@ -68,7 +68,11 @@ impl Home {
     /// The folder of a project that has a history, also where its store is lost.
     pub fn known(&self, project: &ProjectKey) -> Result<Option<PathBuf>> {
         let folder = self.folder(project);
-        Ok(Sqlite::exists(&folder)?.then_some(folder))
+        if !Sqlite::exists(&folder)? {
+            return Ok(None);
+        }
+        private_folder(&folder)?;
+        Ok(Some(folder))
     }
 
     /// Every project on this bus and its folder, by key.

@@ -8,7 +8,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use serde::Serialize;
 
-use crate::archive::Archive;
+use crate::archive::{Archive, Beside};
 use crate::sqlite::Snapshot;
 
 /// How many findings are told one by one.
@@ -107,7 +107,7 @@ pub fn verify(folder: &Path, mut progress: impl FnMut(&str, Number, Number)) -> 
     let lease = archive.lease().ok();
     progress("archive", 0, 1);
     let mut beside = archive.beside(&mut findings)?;
-    let archived = beside.as_ref().map_or(0, |beside| beside.archived());
+    let archived = beside.as_ref().map_or(0, Beside::archived);
     let snapshot = Snapshot::open(folder)?;
     let events = snapshot.newest(&mut findings)?;
     let replayed = snapshot.events(&mut findings, |sound, findings| {

@@ -174,10 +174,12 @@ impl Shown<'_> {
             return Err(unreadable(self, missing(path(number))));
         };
         let mut failed = None;
-        let read = Entry::read(number, &bytes, |path| self.file(path).unwrap_or_else(|refusal| {
-            failed = Some(refusal);
-            None
-        }));
+        let read = Entry::read(number, &bytes, |path| {
+            self.file(path).unwrap_or_else(|refusal| {
+                failed = Some(refusal);
+                None
+            })
+        });
         match failed {
             Some(refusal) => Err(refusal),
             None => read.map_err(|why| unreadable(self, why)),

@@ -9,7 +9,7 @@ use relay_core::domain::event::Number;
 use relay_core::store::Result;
 
 use super::Archive;
-use super::import::{committed_at, COMMITTER};
+use super::import::{COMMITTER, committed_at};
 use super::read::{Commit, Shown};
 use crate::filesystem::io_refusal;
 use crate::verify::Findings;
@@ -19,9 +19,9 @@ const PLACE: &str = "archive";
 /// The archive beside a walk through the history, in number order.
 pub(crate) struct Beside<'a> {
     shown: Shown<'a>,
-    /// The next commit to be met, and the events since the one before it.
+    /// The next commit to be met, and the events since the one before it; none when the store could not give them all.
     commit: usize,
-    gathered: Vec<Entry>,
+    gathered: Option<Vec<Entry>>,
     /// Files that the events give; none when the store could not give them all.
     expected: Option<u64>,
     archived: Number,
@@ -45,7 +45,7 @@ impl Archive {
             findings.archive(PLACE, None, "its newest commit is not relay's");
             return Ok(None);
         };
-        Ok(Some(Beside { shown, commit: 0, gathered: Vec::new(), expected: Some(0), archived }))
+        Ok(Some(Beside { shown, commit: 0, gathered: Some(Vec::new()), expected: Some(0), archived }))
     }
 
     /// Every pack, and what belongs to one, ends in a hash of all that stands before it.
@@ -107,25 +107,34 @@ impl Beside<'_> {
             self.expected = self.expected.map(|count| count + 1);
             self.same(entry.number, &file, findings);
         }
-        self.gathered.push(entry.clone());
+        if let Some(gathered) = &mut self.gathered {
+            gathered.push(entry.clone());
+        }
         while let Some(commit) = self.shown.commits.get(self.commit).cloned() {
             match &commit.cursor {
                 Some(cursor) if cursor.number > entry.number => return,
-                Some(cursor) if cursor.number == entry.number => self.is_own(&commit, chain, findings),
-                _ => findings.archive(PLACE, Some(entry.number), format!("a commit before #{} is not relay's", entry.number)),
+                Some(cursor) if cursor.number == entry.number => self.is_own(&commit, entry, chain, findings),
+                _ => findings.archive(
+                    PLACE,
+                    Some(entry.number),
+                    format!("a commit before #{} is not relay's", entry.number),
+                ),
             }
-            self.commit += 1;
-            self.gathered.clear();
+            self.next_commit();
         }
+    }
+
+    fn next_commit(&mut self) {
+        self.commit += 1;
+        self.gathered = Some(Vec::new());
     }
 
     /// An event that the store itself cannot give: nothing is said of its files here.
     pub fn pass(&mut self, number: Number) {
-        self.expected = None;
-        self.gathered.clear();
+        (self.expected, self.gathered) = (None, None);
         let is_met = |commit: &Commit| commit.cursor.as_ref().is_some_and(|cursor| cursor.number <= number);
         while self.shown.commits.get(self.commit).is_some_and(is_met) {
-            self.commit += 1;
+            self.next_commit();
         }
     }
 
@@ -139,27 +148,23 @@ impl Beside<'_> {
         findings.archive(PLACE, Some(number), what);
     }
 
-    fn is_own(&self, commit: &Commit, chain: &str, findings: &mut Findings) {
-        let Some(last) = self.gathered.last() else { return };
+    /// A commit that ends with this event says so in relay's own words.
+    fn is_own(&self, commit: &Commit, last: &Entry, chain: &str, findings: &mut Findings) {
         let full = match self.shown.full(commit) {
             Ok(full) => full,
             Err(refusal) => return findings.archive(PLACE, Some(last.number), refusal.message.clone()),
         };
         let by = format!("{COMMITTER} {} +0000", committed_at(last));
+        let said = self.gathered.as_ref().map(|gathered| message(gathered, chain));
         if commit.cursor.as_ref().is_none_or(|cursor| cursor.chain != chain) {
             findings.archive(PLACE, Some(last.number), format!("#{} is another event there", last.number));
-        } else if full.message != message(&self.gathered, chain) || full.committer != by || full.author != by {
+        } else if said.is_some_and(|said| full.message != said) || full.committer != by || full.author != by {
             findings.archive(PLACE, Some(last.number), format!("the commit up to #{} is not relay's", last.number));
         }
     }
 
     /// After the last event of the store: nothing may be left over.
-    pub fn finish(
-        mut self,
-        newest: Number,
-        entry: impl Fn(Number) -> Option<Entry>,
-        findings: &mut Findings,
-    ) {
+    pub fn finish(mut self, newest: Number, entry: impl Fn(Number) -> Option<Entry>, findings: &mut Findings) {
         if self.archived > newest {
             let how = format!("it goes to #{} and the store to #{newest}", self.archived);
             return findings.archive(PLACE, Some(self.archived), how);

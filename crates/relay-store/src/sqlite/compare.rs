@@ -91,8 +91,7 @@ impl Table {
         let key: Vec<String> =
             self.key.iter().enumerate().map(|(place, column)| format!("{column} IS ?{}", place + 1)).collect();
         let mut all = one.prepare(&format!("SELECT {columns} FROM {}", self.name))?;
-        let mut same =
-            other.prepare(&format!("SELECT {columns} FROM {} WHERE {}", self.name, key.join(" AND ")))?;
+        let mut same = other.prepare(&format!("SELECT {columns} FROM {} WHERE {}", self.name, key.join(" AND ")))?;
         let mut rows = all.query([])?;
         while let Some(row) = rows.next()? {
             let row = self.values(row)?;
@@ -167,9 +166,8 @@ fn shown(value: &Value) -> String {
 fn words(stored: &Connection, replayed: &Connection) -> rusqlite::Result<Option<Option<Number>>> {
     const WORDS: &str = "SELECT term, doc, col, offset FROM temp.words";
     for connection in [stored, replayed] {
-        connection.execute_batch(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab (main, search, instance)",
-        )?;
+        connection
+            .execute_batch("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab (main, search, instance)")?;
     }
     let (mut one, mut other) = (stored.prepare(WORDS)?, replayed.prepare(WORDS)?);
     let (mut one, mut other) = (one.query([])?, other.query([])?);

@@ -10,6 +10,7 @@ mod inbox;
 mod open;
 #[cfg(test)]
 mod plan;
+pub mod rebuild;
 mod replay;
 mod rows;
 mod search;
@@ -34,6 +35,7 @@ use crate::filesystem::io_refusal;
 use crate::presence::Files;
 use fault::Fault;
 use gate::Gate;
+use open::FileId;
 pub(crate) use verify::Snapshot;
 use view::View;
 
@@ -48,6 +50,8 @@ const TIDY_PATIENCE: Span = Span::millis(50);
 pub struct Sqlite {
     folder: PathBuf,
     connection: Connection,
+    /// The file that is open.
+    file: FileId,
     presence: Files,
     project: String,
     /// Whether this process has added to the log.
@@ -83,11 +87,12 @@ impl Sqlite {
 
     /// Opens the store in a folder, makes or migrates it where needed, and gives a new one its first event.
     pub(crate) fn open(folder: &Path, project: &ProjectKey, gate_wait: Span, now: i64) -> Result<Self> {
-        let connection = open::connect(folder, gate_wait)?;
+        let (connection, file) = open::connect(folder, gate_wait)?;
         let presence = Files::open(folder)?;
         let mut store = Sqlite {
             folder: folder.to_owned(),
             connection,
+            file,
             presence,
             project: String::new(),
             committed: Cell::new(false),
@@ -128,6 +133,17 @@ impl Sqlite {
         Fault::new(&self.folder).refuse(fault)
     }
 
+    /// Refuses when another file stands in the place of the one that is open: what would be written there is lost.
+    pub(crate) fn must_be_current(&self) -> Result<()> {
+        match open::file_id(&self.folder) {
+            Some(file) if file == self.file => Ok(()),
+            Some(_) => Err(Code::StoreBusy.refuse("the store was rebuilt while this command waited")),
+            // A project that moved takes its store along, and with it the file that is open.
+            None if self.folder.exists() => open::must_be_there(&self.folder),
+            None => Ok(()),
+        }
+    }
+
     fn log_bytes(&self) -> u64 {
         std::fs::metadata(self.folder.join("relay.db-wal")).map_or(0, |metadata| metadata.len())
     }
@@ -164,6 +180,7 @@ impl Sqlite {
     /// event. The log is folded into the store as well unless a reader stands in the way.
     pub fn drain(&self, gate_wait: Span) -> Result<u64> {
         let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
+        self.must_be_current()?;
         let number = self.read()?.tip()?.number;
         self.sync()?;
         self.fold();
@@ -215,10 +232,13 @@ fn patience(log: u64, gate_wait: Span) -> Option<Span> {
 impl Store for Sqlite {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
         let gate = Gate::take(&self.folder, errand)?;
+        self.must_be_current()?;
         Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
     }
 
     fn read(&self) -> Result<Box<dyn Facts + '_>> {
+        // Whoever waits for mail would look into the old file for ever.
+        self.must_be_current()?;
         Ok(Box::new(View::read(&self.connection, &self.folder, &self.project)?))
     }
 

@@ -1,6 +1,7 @@
 //! Opening the file: whose it is, where it lies, which version wrote it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,14 +30,34 @@ mod embedded {
     refinery::embed_migrations!("migrations");
 }
 
-pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
+/// A file by its device and its number there, which a name that leads to it may change.
+pub(super) type FileId = (u64, u64);
+
+pub(super) fn file_id(folder: &Path) -> Option<FileId> {
+    fs::metadata(Sqlite::file(folder)).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Opens the file, and says which one it is.
+pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
+    match connect_now(folder, gate_wait) {
+        Err(refusal) if refusal.code == Code::StoreDamaged => {
+            // Whoever rebuilds the store holds the gate while one file goes and the other comes.
+            drop(Gate::take(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true }));
+            connect_now(folder, gate_wait)
+        }
+        outcome => outcome,
+    }
+}
+
+fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
     let path = Sqlite::file(folder);
     must_be_local(folder)?;
     let had_history = history_is_known(folder);
     must_be_there(folder)?;
     // Made by us first: SQLite gives its log and shared memory the mode of the file itself.
     let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
-    check_owner(&path, &file.metadata().map_err(|fault| io_refusal(&path, &fault))?)?;
+    let metadata = file.metadata().map_err(|fault| io_refusal(&path, &fault))?;
+    check_owner(&path, &metadata)?;
     drop(file);
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(
@@ -51,7 +72,12 @@ pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
     if version != SCHEMA {
         migrate(&mut connection, folder, gate_wait)?;
     }
-    Ok(connection)
+    // By now its log is open too. When the name still leads to the same file, they belong together.
+    let id = (metadata.dev(), metadata.ino());
+    if file_id(folder) != Some(id) {
+        return Err(lost(folder, "was replaced"));
+    }
+    Ok((connection, id))
 }
 
 /// Refuses a store that is gone where there was a history.

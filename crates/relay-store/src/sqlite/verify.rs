@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use relay_core::archive::Entry;
 use relay_core::domain::event::{Happened, Number, chain_hash, hex};
+use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use rusqlite::{Connection, ErrorCode, Row};
 
-use super::fault::Fault;
+use super::fault::{Fault, keeps_from_reading};
 use super::replay::Replay;
 use super::{Sqlite, entries, open};
 use crate::verify::Findings;
@@ -34,6 +35,13 @@ struct Link {
     chain: Option<String>,
 }
 
+/// The tables of the replay lie where the system keeps temporary files.
+fn no_room(fault: &rusqlite::Error) -> Refusal {
+    let is_full = fault.sqlite_error_code() == Some(ErrorCode::DiskFull);
+    let code = if is_full { Code::StoreFull } else { Code::StoreIo };
+    code.refuse(format!("the history is replayed into a temporary file, and that failed: {fault}"))
+}
+
 impl Snapshot {
     pub fn open(folder: &Path) -> Result<Self> {
         open::must_be_there(folder)?;
@@ -53,20 +61,11 @@ impl Snapshot {
         how: &str,
         fault: &rusqlite::Error,
     ) -> Result<()> {
-        use ErrorCode::{
-            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OperationInterrupted, OutOfMemory, PermissionDenied,
-            ReadOnly, SystemIoFailure,
-        };
-        match fault.sqlite_error_code() {
-            Some(
-                DatabaseBusy | DatabaseLocked | DiskFull | SystemIoFailure | CannotOpen | ReadOnly | PermissionDenied
-                | OutOfMemory | OperationInterrupted,
-            ) => Err(Fault::new(&self.folder).refuse(fault)),
-            _ => {
-                findings.store(place, number, format!("{how}: {fault}"));
-                Ok(())
-            }
+        if keeps_from_reading(fault) {
+            return Err(Fault::new(&self.folder).refuse(fault));
         }
+        findings.store(place, number, format!("{how}: {fault}"));
+        Ok(())
     }
 
     pub fn newest(&self, findings: &mut Findings) -> Result<Number> {
@@ -88,7 +87,7 @@ impl Snapshot {
         mut each: impl FnMut(Sound<'_>, &mut Findings),
     ) -> Result<Option<Replayed>> {
         let replayed = self.empty_tables()?;
-        let mut replay = Some(Replay::begin(&replayed).map_err(|fault| Fault::new(&self.folder).refuse(&fault))?);
+        let mut replay = Some(Replay::begin(&replayed).map_err(|fault| no_room(&fault))?);
         let walked = self.walk(findings, &mut |sound, findings| {
             each(sound, findings);
             let added = match (&mut replay, sound) {
@@ -101,6 +100,9 @@ impl Snapshot {
             };
             added.or_else(|(number, fault)| {
                 replay = None;
+                if keeps_from_reading(&fault) {
+                    return Err(no_room(&fault));
+                }
                 self.found(findings, "events", Some(number), &format!("#{number} cannot be replayed"), &fault)
             })
         });
@@ -108,16 +110,14 @@ impl Snapshot {
             replay = None;
             self.found(findings, "events", None, "the history cannot be read to its end", &fault)?;
         }
-        let is_whole = match replay {
-            Some(replay) => replay.commit().map_err(|fault| Fault::new(&self.folder).refuse(&fault)).map(|()| true)?,
-            None => false,
-        };
-        Ok(is_whole.then_some(Replayed { connection: replayed }))
+        let Some(replay) = replay else { return Ok(None) };
+        replay.commit().map_err(|fault| no_room(&fault))?;
+        Ok(Some(Replayed { connection: replayed }))
     }
 
     /// In a file that SQLite deletes by itself, since a long history does not fit into memory twice.
     fn empty_tables(&self) -> Result<Connection> {
-        let refuse = |fault: rusqlite::Error| Fault::new(&self.folder).refuse(&fault);
+        let refuse = |fault: rusqlite::Error| no_room(&fault);
         let mut connection = Connection::open("").map_err(refuse)?;
         connection
             .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -32768")
@@ -165,7 +165,7 @@ impl Snapshot {
             match self.event(row, &mut link, findings) {
                 Ok(entry) => {
                     let chain = link.chain.clone().unwrap_or_default();
-                    // What is not as it was written says nothing about the archive, but may still be replayed.
+                    // What is not as it was written says nothing about the archive, nor about the tables.
                     let sound = if findings.total() == before { Ok((&entry, chain.as_str())) } else { Err(number) };
                     each(sound, findings)?;
                 }
@@ -193,7 +193,8 @@ impl Snapshot {
             findings.store("events", Some(number), format!("#{number} does not chain"));
         }
         let payload = &entry.payload;
-        let said = (payload.what.kind().to_owned(), payload.at.millis(), payload.actor.to_string(), payload.key.clone());
+        let said =
+            (payload.what.kind().to_owned(), payload.at.millis(), payload.actor.to_string(), payload.key.clone());
         let columns: (String, i64, String, Option<String>) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
         if columns != said {
             findings.store("events", Some(number), format!("the columns of #{number} differ from its payload"));
@@ -210,12 +211,15 @@ impl Snapshot {
         let texts = "SELECT DISTINCT event FROM texts WHERE event NOT IN (SELECT number FROM events) LIMIT 100";
         let mut found: Vec<(&str, Option<Number>, String)> = Vec::new();
         let read = self.column(texts, [], |row| row.get::<_, i64>(0)).map(|events| {
-            found.extend(events.iter().map(|event| ("texts", None, format!("there is a text of #{event}, and no such event"))));
+            found.extend(
+                events.iter().map(|event| ("texts", None, format!("there is a text of #{event}, and no such event"))),
+            );
         });
         read.or_else(|fault| self.found(findings, "texts", None, "the texts cannot be read", &fault))?;
         let answers = "SELECT actor || ' ' || quote(key) FROM answers WHERE number > ?1 OR number < 1 LIMIT 100";
         let read = self.column(answers, [newest], |row| row.get::<_, String>(0)).map(|answers| {
-            found.extend(answers.iter().map(|whose| ("answers", None, format!("the answer to {whose} is of no event"))));
+            found
+                .extend(answers.iter().map(|whose| ("answers", None, format!("the answer to {whose} is of no event"))));
         });
         read.or_else(|fault| self.found(findings, "answers", None, "the answers cannot be read", &fault))?;
         let read = self.column("PRAGMA integrity_check(100)", [], |row| row.get::<_, String>(0)).map(|lines| {

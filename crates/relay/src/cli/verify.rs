@@ -40,7 +40,8 @@ fn verified(app: &App) -> Result<Said> {
     );
     let behind = events.saturating_sub(archived);
     let lags = (behind > 0).then(|| {
-        let text = format!("the git archive is {} behind; `relay drain --wait` brings it up to date", count(behind, "event"));
+        let text =
+            format!("the git archive is {} behind; `relay drain --wait` brings it up to date", count(behind, "event"));
         Signal::new(SignalCode::ArchiveLags, text)
     });
     let next = lags.iter().map(|_| "relay drain --wait".to_owned()).collect();
