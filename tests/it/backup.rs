@@ -5,9 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use relay_core::domain::name::ProjectKey;
-use relay_core::domain::time::Span;
-use relay_store::sqlite::backup::restore;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -73,11 +70,11 @@ fn a_backup_among_eight_senders_is_one_moment_and_the_bus_goes_on_from_it() {
     // The newest copy is whole, and the bus goes on from it: what it knows is settled, what came later is sent again.
     let (file, _) = copies.last().unwrap();
     let known = bodies(file);
-    let (folder, project) = (bus.store(), ProjectKey::resolved(bus.key()));
-    let refused = restore(&folder, &project, file, Span::seconds(10), None).unwrap_err();
-    let last = refused.details["number"].as_u64();
-    let restored = restore(&folder, &project, file, Span::seconds(10), last).unwrap();
-    assert_eq!((Some(restored.number), restored.number), (last, bus.tip()));
+    let folder = bus.store();
+    let rebuild = ["rebuild", "store", "--from-backup", file.to_str().unwrap()];
+    let last = bus.relay("", rebuild).fails("INPUT_INVALID").error()["details"]["number"].to_string();
+    let restored = bus.relay("", [&rebuild[..], &["--lose-after", &last]].concat()).success().result();
+    assert_eq!((restored["events"].to_string(), &restored["events"]), (last, &bus.tip().into()));
     for body in &all {
         let args = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", body];
         bus.relay("BlueLake", [&args[..], &["--idempotency-key", body]].concat()).success();
@@ -108,6 +105,29 @@ fn a_backup_says_what_is_in_it_and_how_to_go_back() {
     // A path is the caller's own: from where it stands.
     bus.relay("", ["backup", "beside.db"]).success();
     assert!(bus.repo().join("beside.db").exists());
+}
+
+/// The archive goes no further than the store: what a backup lacks is kept beside, and the bus goes on draining.
+#[test]
+fn an_archive_that_knows_more_than_the_backup_is_made_anew_with_the_store() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let file = bus.path("shop.db");
+    let last = back_up(&bus, &file)["number"].to_string();
+    bus.send("BlueLake", "RedForest", "bd-1", "Lost");
+    let lost = bus.tip() - last.parse::<u64>().unwrap();
+    bus.relay("", ["drain", "--wait"]).success();
+    let rebuild = ["rebuild", "store", "--from-backup", file.to_str().unwrap(), "--lose-after", &last];
+    let restored = bus.relay("", rebuild).success().result();
+    assert_eq!((restored["events"].to_string(), &restored["lost"]), (last.clone(), &lost.into()));
+    assert_eq!(restored["archive"]["events"].to_string(), last);
+    for kept in [&restored["kept"], &restored["archive"]["kept"]] {
+        assert!(Path::new(kept.as_str().unwrap()).exists(), "{restored}");
+    }
+    let sent = bus.send("BlueLake", "RedForest", "bd-1", "Again");
+    let drained = bus.relay("", ["drain", "--wait"]).success().result();
+    assert_eq!((&drained["archive"]["number"], bus.tip() >= sent), (&bus.tip().into(), true));
+    bus.relay("", ["verify"]).success();
+    bus.relay("", ["rebuild", "store", "--from-backup", "missing.db"]).fails("INPUT_INVALID");
 }
 
 #[test]

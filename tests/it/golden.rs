@@ -255,6 +255,10 @@ fn every_answer_is_shown_by_example() {
     story.show("", &format!("backup {folder}/shop.db"));
     story.show("", &format!("export --thread bd-123 --output {folder}/bd-123.md"));
     story.show("", &format!("export --format jsonl --output {folder}/shop.jsonl"));
+    story.show("", "verify");
+    story.show("", "rebuild archive");
+    story.show("", "rebuild store --from-archive");
+    story.show("", &format!("rebuild store --from-backup {folder}/shop.db"));
     story.show("", "project list");
     story.show("", "token human");
     story.show("", "reserve");

@@ -72,6 +72,7 @@ pub trait Tx: Facts {
 /// A remembered answer. It holds ids and names, never a message's text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
+    /// Empty where only the key is known any more.
     pub verb: String,
     /// Salts the digest of the request, so that an erased text cannot be guessed from it.
     pub salt: [u8; 16],

@@ -10,7 +10,7 @@ use relay_core::store::Result;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::filesystem::io_refusal;
+use crate::filesystem::{io_refusal, sync_folder};
 
 /// Removed when it is dropped before it was published.
 #[derive(Debug)]
@@ -85,10 +85,6 @@ fn create(path: &Path) -> io::Result<File> {
 
 fn folder_of(place: &Path) -> &Path {
     place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
 }
 
 #[cfg(test)]

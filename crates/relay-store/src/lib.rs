@@ -9,6 +9,7 @@ pub mod presence;
 pub mod random;
 pub mod repository;
 pub mod sqlite;
+pub mod verify;
 
 pub use home::Home;
 pub use random::SystemRandom;

@@ -9,38 +9,38 @@ use relay_core::store::Clock;
 
 use crate::app::App;
 
-/// Nobody misses a bar for what is done sooner.
-const SOON: Span = Span::seconds(1);
+/// What is over sooner needs no bar.
+const PATIENCE: Span = Span::seconds(1);
 
 pub struct Progress<'a> {
     app: &'a App,
-    since: Span,
+    began: Span,
     bar: Option<ProgressBar>,
 }
 
 impl<'a> Progress<'a> {
     pub fn new(app: &'a App) -> Self {
-        Progress { app, since: app.clock.monotonic(), bar: None }
+        Progress { app, began: app.clock.monotonic(), bar: None }
     }
 
     /// For one long step that cannot say how far it is.
-    pub fn busy(&mut self, what: &str) {
+    pub fn busy(&mut self, phase: &str) {
         if !self.app.output.json && std::io::stderr().is_terminal() {
-            let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+            let bar = ProgressBar::new_spinner().with_message(phase.to_owned());
             bar.enable_steady_tick(std::time::Duration::from_millis(100));
             self.bar = Some(bar);
         }
     }
 
-    pub fn at(&mut self, what: &str, done: Number, of: Number) {
-        let is_shown = !self.app.output.json && std::io::stderr().is_terminal();
-        let taken = Span::millis(self.app.clock.monotonic().as_millis() - self.since.as_millis());
-        if self.bar.is_none() && is_shown && taken >= SOON {
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len}");
-            self.bar = style.ok().map(|style| ProgressBar::new(of).with_style(style));
+    pub fn at(&mut self, phase: &str, done: Number, of: Number) {
+        if self.bar.is_none() && !self.app.output.json && std::io::stderr().is_terminal() {
+            let took = self.app.clock.monotonic().as_millis() - self.began.as_millis();
+            self.bar = (took >= PATIENCE.as_millis()).then(bar);
         }
         if let Some(bar) = &self.bar {
-            bar.set_message(what.to_owned());
+            if bar.message() != phase {
+                bar.set_message(phase.to_owned());
+            }
             bar.set_length(of);
             bar.set_position(done);
         }
@@ -53,4 +53,9 @@ impl Drop for Progress<'_> {
             bar.finish_and_clear();
         }
     }
+}
+
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg:10} {wide_bar} {human_pos}/{human_len} {elapsed}");
+    style.map_or_else(|_| ProgressBar::new(0), |style| ProgressBar::new(0).with_style(style))
 }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 pub use commit::{Cursor, message};
 use readable::Readable;
 
-use crate::domain::event::{Happened, Number, Payload, hex};
+use crate::domain::event::{Happened, Number, Payload, hex, text_hash};
 use crate::domain::name::Party;
 
 /// An event with what is kept beside it.
@@ -80,6 +80,26 @@ impl Entry {
             return format!("{field}:{{\"salt\":\"{salt}\"}}");
         }
         format!("{field}:{{\"salt\":\"{salt}\",\"text\":{}}}", quoted(&text.text))
+    }
+
+    /// What is wrong with the event as it stands, apart from its place in the chain.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if serde_json::to_string(&self.payload).ok().as_deref() != Some(&self.canonical) {
+            faults.push(format!("the payload of #{} is not canonical", self.number));
+        }
+        let named = self.payload.what.texts();
+        for (field, hash) in &named {
+            match self.texts.get(*field) {
+                Some(kept) if text_hash(&kept.salt, &kept.text) == **hash => {}
+                Some(_) => faults.push(format!("the {field} of #{} is not the one that it names", self.number)),
+                None if self.erased.is_some() => {}
+                None => faults.push(format!("the {field} of #{} is missing", self.number)),
+            }
+        }
+        let unnamed = self.texts.keys().filter(|field| !named.iter().any(|(known, _)| known == field));
+        faults.extend(unnamed.map(|field| format!("#{} names no {field}, and there is one", self.number)));
+        faults
     }
 
     fn is_message(&self) -> bool {

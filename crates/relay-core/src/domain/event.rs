@@ -287,6 +287,20 @@ impl Happened {
         }
     }
 
+    /// The free texts that stand beside this event, each by the hash that names it.
+    pub fn texts(&self) -> Vec<(&'static str, &TextHash)> {
+        match self {
+            Happened::MessageSent { subject, body, .. } => vec![("subject", subject), ("body", body)],
+            Happened::AgentRegistered { task: Some(task), .. } | Happened::AgentResumed { task: Some(task), .. } => {
+                vec![("task", task)]
+            }
+            Happened::ReservationTaken { why, .. } | Happened::LinkRequested { why: Some(why), .. } => {
+                vec![("why", why)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     pub fn kind(&self) -> &'static str {
         match self {
             Happened::ProjectOpened { .. } => "project_opened",

@@ -161,6 +161,10 @@ fn remembered<T: DeserializeOwned, R: Serialize>(
     let Some(first) = writing.tx.remembered(scope, &ctx.key.text)? else {
         return Ok(None);
     };
+    if first.verb.is_empty() {
+        let message = "was used before the store was rebuilt: what it did is in the history, its answer is lost";
+        return Err(Code::IdempotencyReused.refuse(format!("the key {:?} {message}", ctx.key.text)));
+    }
     if first.verb != verb || first.request != digest(&first.salt, verb, request)? {
         return Err(Code::IdempotencyReused
             .refuse(format!("the key {:?} belongs to another request, a `{}`", ctx.key.text, first.verb))

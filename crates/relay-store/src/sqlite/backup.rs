@@ -11,10 +11,11 @@ use relay_core::store::{Errand, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::gate::Gate;
-use super::{Sqlite, open, replay};
+use super::{Sqlite, open, rebuild};
 use crate::archive::Archive;
-use crate::filesystem::{free_name, io_refusal, private_folder};
-use crate::fresh::{Fresh, sync_folder};
+use crate::filesystem::{io_refusal, private_folder, sync_folder};
+use crate::fresh::Fresh;
+use crate::verify;
 
 /// What a copy holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ impl Contents {
 }
 
 /// Puts a backup in the place of a project's store, whatever state that is in. The backup is copied and the copy checked in
-/// full first; the store that was there is kept. Whoever has it open can read on, and is refused when it wants to write.
+/// full first; the store that was there is kept, and whoever has it open is refused from then on.
 /// Where events are known that the backup lacks, it is refused, unless the caller says after which event they may be lost.
 pub fn restore(
     folder: &Path,
@@ -132,8 +133,10 @@ pub fn restore(
                 return Err(Code::InputInvalid.refuse(ends).with("number", contents.number));
             }
         }
-        let is_whole = now.is_some_and(|now| now.check == "ok");
-        let kept = swap(folder, &Sqlite::file(&stage), is_whole)?;
+        let kept = rebuild::set_aside(folder)?;
+        let path = Sqlite::file(folder);
+        fs::rename(Sqlite::file(&stage), &path).map_err(|fault| io_refusal(&path, &fault))?;
+        sync_folder(folder)?;
         Ok(Restored { number: contents.number, lost, kept, archive_leads: archived > contents.number })
     });
     let _ = fs::remove_dir_all(&stage);
@@ -175,9 +178,9 @@ fn staged(stage: &Path, backup: &Path) -> Result<Contents> {
     if contents.check != "ok" {
         return Err(refuse(&format!("it is damaged: {}", contents.check)));
     }
-    let differences = replay::differences(stage).map_err(|fault| refuse(&format!("it is damaged: {fault}")))?;
-    if let Some(first) = differences.first() {
-        return Err(refuse(&format!("it is damaged: {first}")));
+    let report = verify::verify(stage, |_, _, _| {})?;
+    if let Some(first) = report.findings.told().next() {
+        return Err(refuse(&format!("it is damaged: {}: {}", first.place, first.what)));
     }
     settle(&copy).map_err(|fault| refuse(&fault.to_string()))?;
     to.sync_all().map_err(|fault| io_refusal(&copy, &fault))?;
@@ -236,38 +239,4 @@ fn must_lose_nothing(
         return Err(refuse(format!("{events} up to #{last} would be lost")));
     }
     Ok(())
-}
-
-/// Puts the new file in the place of the old one, which keeps its log and gets another name.
-fn swap(folder: &Path, new: &Path, is_whole: bool) -> Result<Option<PathBuf>> {
-    let current = Sqlite::file(folder);
-    let kept = free_name(folder, "relay.before", ".db");
-    let beside = |base: &Path, end: &str| PathBuf::from(format!("{}{end}", base.display()));
-    let rename = |from: &Path, to: &Path| match fs::rename(from, to) {
-        Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(io_refusal(from, &fault)),
-        _ => Ok(()),
-    };
-    let had_one = fs::symlink_metadata(&current).is_ok();
-    // Where everything is in the file itself, there is a store under its name at every moment. Otherwise it must not stand
-    // there without its log, or its newest events would seem never to have happened. What is damaged stays as it is.
-    if is_whole && is_folded(&current) {
-        fs::hard_link(&current, &kept).map_err(|fault| io_refusal(&kept, &fault))?;
-    } else {
-        rename(&current, &kept)?;
-    }
-    for end in ["-wal", "-shm"] {
-        rename(&beside(&current, end), &beside(&kept, end))?;
-    }
-    sync_folder(folder)?;
-    fs::rename(new, &current).map_err(|fault| io_refusal(&current, &fault))?;
-    sync_folder(folder)?;
-    Ok(had_one.then_some(kept))
-}
-
-/// Folds the log into the file, and says whether nothing is left in it.
-fn is_folded(store: &Path) -> bool {
-    let folded = open::open(store)
-        .and_then(|connection| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)));
-    let log = fs::metadata(format!("{}-wal", store.display())).map_or(0, |metadata| metadata.len());
-    folded.is_ok_and(|busy| busy == 0) && log == 0
 }

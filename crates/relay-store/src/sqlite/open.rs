@@ -30,20 +30,34 @@ mod embedded {
     refinery::embed_migrations!("migrations");
 }
 
-/// A connection, and the file that it is to.
-pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, Identity)> {
+/// A file by its device and its number there, which a name that leads to it may change.
+pub(super) type FileId = (u64, u64);
+
+pub(super) fn file_id(folder: &Path) -> Option<FileId> {
+    fs::metadata(Sqlite::file(folder)).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Opens the file, and says which one it is.
+pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
+    match connect_now(folder, gate_wait) {
+        Err(refusal) if refusal.code == Code::StoreDamaged => {
+            // Whoever rebuilds the store holds the gate while one file goes and the other comes.
+            drop(Gate::take(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true }));
+            connect_now(folder, gate_wait)
+        }
+        outcome => outcome,
+    }
+}
+
+fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
     let path = Sqlite::file(folder);
     must_be_local(folder)?;
     let had_history = history_is_known(folder);
-    if had_history && !path.exists() {
-        return Err(lost(folder, "is gone"));
-    }
+    must_be_there(folder)?;
     // Made by us first: SQLite gives its log and shared memory the mode of the file itself.
     let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
     let metadata = file.metadata().map_err(|fault| io_refusal(&path, &fault))?;
     check_owner(&path, &metadata)?;
-    // Asked before it is opened: a store that is swapped at this moment is taken for replaced, never for current.
-    let identity = Identity::of(&metadata);
     drop(file);
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(
@@ -58,22 +72,22 @@ pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, Ide
     if version != SCHEMA {
         migrate(&mut connection, folder, gate_wait)?;
     }
-    Ok((connection, identity))
+    // By now its log is open too. When the name still leads to the same file, they belong together.
+    let id = (metadata.dev(), metadata.ino());
+    if file_id(folder) != Some(id) {
+        return Err(lost(folder, "was replaced"));
+    }
+    Ok((connection, id))
 }
 
-/// Which file it is, whatever its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity(u64, u64);
-
-impl Identity {
-    pub(super) fn of(metadata: &fs::Metadata) -> Self {
-        Identity(metadata.dev(), metadata.ino())
-    }
+/// Refuses a store that is gone where there was a history.
+pub(super) fn must_be_there(folder: &Path) -> Result<()> {
+    if history_is_known(folder) && !Sqlite::file(folder).exists() { Err(lost(folder, "is gone")) } else { Ok(()) }
 }
 
 /// A folder gets its name after the first event was committed. It is looked for before the store, so that somebody who
 /// makes both at this moment is not taken for damage.
-fn history_is_known(folder: &Path) -> bool {
+pub(super) fn history_is_known(folder: &Path) -> bool {
     folder.join("project").exists()
 }
 
@@ -101,7 +115,7 @@ pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// The version that wrote the file; 0 for an empty one. Refuses what is newer, or not relay's.
-fn version(connection: &Connection, folder: &Path) -> Result<i64> {
+pub(super) fn version(connection: &Connection, folder: &Path) -> Result<i64> {
     let read = |pragma: &str| {
         connection.query_row(pragma, [], |row| row.get::<_, i64>(0)).map_err(|fault| Fault::new(folder).refuse(&fault))
     };
@@ -129,6 +143,12 @@ fn migrate(connection: &mut Connection, folder: &Path, gate_wait: Span) -> Resul
     }
     let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(refuse)?;
+    lay_out(connection, folder)
+}
+
+/// Makes the tables, or brings them to this relay's format, and marks the file as such.
+pub(super) fn lay_out(connection: &mut Connection, folder: &Path) -> Result<()> {
+    let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
     let migrated = embedded::migrations::runner().set_abort_divergent(true).run(connection);
     if let Err(fault) = migrated {
         // Refinery hides SQLite's own code; a plain write asks for it again.

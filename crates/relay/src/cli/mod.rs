@@ -11,11 +11,13 @@ mod look;
 mod operator;
 mod poll;
 mod prepare;
+mod rebuild;
 mod recover;
 mod release;
 mod reserve;
 mod send;
 mod start;
+mod verify;
 mod words;
 
 use clap::{Args, Parser, Subcommand};
