@@ -183,14 +183,12 @@ impl Bus {
         self.git(&["commit", "-q", "-m", "files"]);
     }
 
-    /// Every store of this bus is what a replay of its events gives.
-    pub fn check_replay(&self) {
+    /// Every store of this bus is whole, and so is its archive.
+    pub fn check_whole(&self) {
         let Ok(projects) = std::fs::read_dir(self.home()) else { return };
         for project in projects.map(|entry| entry.unwrap().path()).filter(|path| path.join("relay.db").exists()) {
-            match relay_store::sqlite::replay::differences(&project) {
-                Ok(differences) => assert_eq!(differences, Vec::<String>::new(), "{}", project.display()),
-                Err(fault) => panic!("{} cannot be replayed: {fault}", project.display()),
-            }
+            let findings = findings(&project);
+            assert!(findings.is_empty(), "{}: {findings:#?}", project.display());
         }
     }
 
@@ -206,8 +204,16 @@ impl Drop for Bus {
     fn drop(&mut self) {
         // Every test that writes also tests that the projections are nothing but the history.
         if !std::thread::panicking() {
-            self.check_replay();
+            self.check_whole();
         }
+    }
+}
+
+/// What `relay verify` finds in the store of a folder.
+pub fn findings(folder: &Path) -> Vec<relay_store::verify::Finding> {
+    match relay_store::verify::verify(folder, |_, _, _| {}) {
+        Ok(report) => report.findings.told().cloned().collect(),
+        Err(refusal) => panic!("{} cannot be verified: {refusal}", folder.display()),
     }
 }
 

@@ -70,24 +70,51 @@ fn the_demo_plays_all_verbs_and_every_line_quotes_an_answer() {
     let steps = result["steps"].as_array().unwrap();
     let mut played: Vec<&str> = Vec::new();
     for step in steps {
-        played.push(step["answer"]["verb"].as_str().unwrap());
+        played.extend(step["answer"]["verb"].as_str());
         let mut quotable = Vec::new();
         values(&step["answer"], &mut quotable);
         let said = lines(step);
         assert!(!said.is_empty(), "{step}");
         for line in said {
-            assert!(quotable.iter().any(|value| line.contains(value.as_str())), "{line:?} quotes nothing of {step}");
+            let is_quote =
+                line.is_empty() || quotable.iter().any(|value| !value.is_empty() && line.contains(value.as_str()));
+            assert!(is_quote, "{line:?} quotes nothing of {step}");
         }
     }
     for verb in VERBS {
         assert!(played.contains(&verb), "{verb} is not played: {played:?}");
     }
     let agents: std::collections::BTreeSet<&str> = steps.iter().map(|step| step["agent"].as_str().unwrap()).collect();
-    assert_eq!(agents.len(), 3, "{agents:?}");
+    assert_eq!(agents.into_iter().collect::<Vec<_>>(), ["BlueLake", "GoldOwl", "RedForest", "anybody"]);
     let refused: Vec<&Value> = steps.iter().filter(|step| step["exit_status"] != 0).collect();
     let codes: Vec<&str> = refused.iter().map(|step| step["answer"]["error"]["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["CONTACT_REQUIRED", "CONTACT_BLOCKED"]);
     assert!(refused.iter().all(|step| step["exit_status"] == 4));
+}
+
+/// The end is in git, where it needs no relay: the log, and a message as a file.
+#[test]
+fn the_demo_ends_in_a_plain_clone_of_the_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = demo(folder.path(), &["--json"]);
+    // Whoever drains by itself would outlive the demo.
+    command.env("RELAY_DRAIN", "now");
+    let result = run(command).success().result();
+    left_nothing(folder.path());
+    let steps = result["steps"].as_array().unwrap();
+    let [.., drained, log, letter] = steps.as_slice() else { panic!("{steps:?}") };
+    let number = drained["answer"]["result"]["archive"]["number"].as_u64().unwrap();
+    let commits = lines(log);
+    assert_eq!(log["run"], serde_json::json!(["git", "log", "--oneline", "--no-decorate"]));
+    assert!(commits.len() > 3, "{commits:?}");
+    let newest = commits[0].split_once(' ').unwrap().1;
+    assert!(newest.contains(&format!("#{number}")), "{newest} is not the last of {number}");
+    let letter = lines(letter);
+    for line in
+        ["thread: \"login-42\"", "from: \"RedForest\"", "to: [\"BlueLake\"]", "I need ten minutes in session.rs."]
+    {
+        assert!(letter.contains(&line), "{line:?} is missing from {letter:#?}");
+    }
 }
 
 #[test]

@@ -157,6 +157,7 @@ impl Story {
         let run = self.bus.relay(agent, split(line));
         let answer = run.json();
         let who = if agent.is_empty() { String::new() } else { format!("{agent}: ") };
+        let line = self.masked_text(line);
         self.text.push_str(&format!("\n## {who}`relay {line} --json`\n\n```json\n{:#}\n```\n", self.masked(&answer)));
         answer
     }
@@ -184,6 +185,9 @@ impl Story {
         if is_random(text) {
             return "KEY".to_owned();
         }
+        if text.len() == 40 && text.chars().all(|c| c.is_ascii_hexdigit()) {
+            return "COMMIT".to_owned();
+        }
         if text.starts_with("uid:") {
             return "uid:UID".to_owned();
         }
@@ -200,6 +204,8 @@ impl Story {
 fn every_answer_is_shown_by_example() {
     let bus = Bus::new();
     bus.track(&["src/auth.rs", "src/main.rs"]);
+    let date = format!("--date=@{} +0000", bus.now() / 1_000);
+    bus.git(&["commit", "-q", "--amend", "-m", "A login", &date, "--author", "Ada <ada@example.invalid>"]);
     let mut story = Story {
         bus,
         text: "# JSON answers\n\nOne run with a fixed clock, in order. Keys and paths of the machine are masked.\n"
@@ -230,6 +236,8 @@ fn every_answer_is_shown_by_example() {
     story.show("RedForest", "look contacts");
     story.show("RedForest", "look outbox");
     story.show("BlueLake", "look events --after 0");
+    story.show("BlueLake", "log --thread bd-123 --kind message_sent,mail_acked -n 2");
+    story.show("BlueLake", "log --line src/auth.rs:1");
     story.show("BlueLake", "look search login");
     story.bus.advance(minutes(70));
     for noun in ["status", "debt", "playbook CONTACT_BLOCKED"] {
@@ -243,6 +251,14 @@ fn every_answer_is_shown_by_example() {
     story.show("RedForest", "suspend BlueLake");
     story.show("", "health");
     story.show("", "drain");
+    let folder = story.bus.home().to_str().unwrap().to_owned();
+    story.show("", &format!("backup {folder}/shop.db"));
+    story.show("", &format!("export --thread bd-123 --output {folder}/bd-123.md"));
+    story.show("", &format!("export --format jsonl --output {folder}/shop.jsonl"));
+    story.show("", "verify");
+    story.show("", "rebuild archive");
+    story.show("", "rebuild store --from-archive");
+    story.show("", &format!("rebuild store --from-backup {folder}/shop.db"));
     story.show("", "project list");
     story.show("", "token human");
     story.show("human", &format!("redact {id} --why 'it held a token'"));

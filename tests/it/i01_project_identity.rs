@@ -209,7 +209,7 @@ fn a_moved_repository_takes_its_history_with_it() {
     let moved = bus.relay("", ["project", "move", &format!("{old}/"), &new]).success().result();
     assert_eq!((text(&moved["from"]), text(&moved["to"])), (old.clone(), new.clone()));
 
-    let log = bus.relay("", ["log", "--after", "0", "--project", &new]).success().result();
+    let log = bus.relay("", ["look", "events", "--after", "0", "--project", &new]).success().result();
     let log = log["events"].as_array().unwrap();
     assert_eq!(log[..before.len()], before[..]);
     assert_eq!(log[before.len()]["kind"], "project_moved");

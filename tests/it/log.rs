@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, minutes};
 use crate::terminal::column;
 
 /// Mail in two threads and claims, so that every filter leaves out something between what it takes.
@@ -15,44 +15,178 @@ fn busy() -> Bus {
     bus
 }
 
-/// What `log` shows with these arguments: the last so many of everything that they take, and where to go on.
+/// What `log` shows with these arguments: the newest so many of everything that they take, the newest first, and where the
+/// older ones are; `look events` the oldest so many, and where to go on.
 #[track_caller]
 fn check(bus: &Bus, args: &[&str], takes: impl Fn(&Value) -> bool, limit: usize) {
     let all: Vec<Value> = bus.events(0).into_iter().filter(|event| takes(event)).collect();
-    assert!(all.len() > limit, "{args:?} leaves nothing out");
-    let shown = bus.relay("", [&["log", "--limit", &limit.to_string()], args].concat()).success().result();
-    assert_eq!(shown["events"], json!(all[all.len() - limit..]), "{args:?}");
+    assert!(all.len() > limit, "{args:?} takes {}", all.len());
+    let limited = ["--limit", &limit.to_string()].map(str::to_owned);
+    let read = |command: &[&str]| {
+        let words = command.iter().chain(args).map(ToString::to_string).chain(limited.clone());
+        bus.relay("", words).success().result()
+    };
+    let mut newest_first = all.clone();
+    newest_first.reverse();
+    let shown = read(&["log"]);
+    assert_eq!(shown["events"], json!(newest_first[..limit]), "{args:?}");
     assert_eq!(shown["cursor"], bus.tip(), "{args:?}");
-    // From a number on it goes forward.
-    let first = bus.relay("", [&["log", "--after", "0", "--limit", &limit.to_string()], args].concat()).success();
-    assert_eq!(first.result()["events"], json!(all[..limit]), "{args:?}");
-    assert_eq!(first.result()["cursor"], all[limit - 1]["number"], "{args:?}");
+    assert_eq!(shown["before"], newest_first[limit - 1]["number"], "{args:?}");
+    let first = read(&["look", "events"]);
+    assert_eq!(first["events"], json!(all[..limit]), "{args:?}");
+    assert_eq!(first["cursor"], all[limit - 1]["number"], "{args:?}");
+    assert_eq!(first["before"], Value::Null);
+    // Page by page nothing is left out and nothing comes twice, in either direction.
+    let (mut older, mut before) = (Vec::new(), (bus.tip() + 1).to_string());
+    let (mut newer, mut after) = (Vec::new(), "0".to_owned());
+    for _ in 0..=all.len() {
+        let page = read(&["log", "--before", &before]);
+        older.extend(page["events"].as_array().unwrap().clone());
+        before = page["before"].as_u64().unwrap_or(1).to_string();
+        let page = read(&["look", "events", "--after", &after]);
+        newer.extend(page["events"].as_array().unwrap().clone());
+        after = page["cursor"].to_string();
+    }
+    assert_eq!((older, newer), (newest_first, all), "{args:?}");
+}
+
+fn is(event: &Value, field: &str, value: &str) -> bool {
+    event[field] == value
 }
 
 #[test]
 fn the_log_shows_the_newest_part_whatever_is_wanted_of_it() {
     let bus = busy();
-    let is = |event: &Value, field: &str, value: &str| event[field] == value;
     check(&bus, &[], |_| true, 5);
     check(&bus, &["--by", "BlueLake"], |event| is(event, "actor", "BlueLake"), 3);
     check(&bus, &["--by", "redforest"], |event| is(event, "actor", "RedForest"), 3);
     check(&bus, &["--kind", "message_sent"], |event| is(event, "kind", "message_sent"), 2);
     check(&bus, &["--kind", "MESSAGE_SENT"], |event| is(event, "kind", "message_sent"), 2);
+    let either = |event: &Value| is(event, "kind", "message_sent") || is(event, "kind", "agent_registered");
+    check(&bus, &["--kind", "message_sent,agent_registered"], either, 3);
+    check(&bus, &["--kind", "message_sent", "--kind", "agent_registered"], either, 3);
     let of_bd_2 = |event: &Value| is(&event["data"], "thread", "bd-2") || is(&event["data"], "reason", "bd-2");
-    check(&bus, &["--thread", "BD-2"], of_bd_2, 1);
-    let both = ["--thread", "bd-1", "--kind", "message_sent"];
-    check(&bus, &both, |event| is(event, "kind", "message_sent") && event["data"]["thread"] == "bd-1", 2);
+    let granted = |event: &Value| is(event, "kind", "message_sent") || is(event, "kind", "reservation_granted");
+    let both = ["--thread", "BD-2", "--kind", "message_sent,reservation_granted"];
+    check(&bus, &both, |event| of_bd_2(event) && granted(event), 1);
+    let all_three = ["--thread", "bd-1", "--kind", "message_sent", "--by", "bluelake"];
+    check(&bus, &all_three, |event| is(event, "kind", "message_sent") && event["data"]["thread"] == "bd-1", 2);
+}
+
+/// The numbers that a filter takes, oldest first.
+#[track_caller]
+fn takes(bus: &Bus, args: &[&str], expected: &[u64]) {
+    let events = bus.relay("", [&["look", "events"], args].concat()).success().result();
+    assert_eq!(column(&events["events"], "number"), expected, "{args:?}");
+    let mut log = column(&bus.relay("", [&["log"], args].concat()).success().result()["events"], "number");
+    log.reverse();
+    assert_eq!(log, expected, "{args:?}");
+}
+
+fn granted(bus: &Bus, agent: &str, args: &[&str]) -> u64 {
+    bus.relay(agent, [&["reserve"], args].concat()).success().result()["granted"][0]["id"].as_u64().unwrap()
+}
+
+#[test]
+fn a_thread_takes_its_receipts_and_the_ends_of_its_claims_with_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let other = bus.send("BlueLake", "RedForest", "bd-2", "Other");
+    let sent = bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let claim = granted(&bus, "BlueLake", &["src", "--reason", "bd-1"]);
+    let elsewhere = granted(&bus, "BlueLake", &["docs", "--reason", "bd-2"]);
+    bus.relay("RedForest", ["ack", &sent.to_string()]).success();
+    let acked = bus.tip();
+    bus.relay("RedForest", ["ack", &other.to_string()]).success();
+    bus.relay("BlueLake", ["release", "--id", &claim.to_string()]).success();
+    let released = bus.tip();
+    bus.relay("BlueLake", ["release", "--id", &elsewhere.to_string()]).success();
+    let kinds = ["--kind", "message_sent,mail_acked,reservation_granted,reservation_released"];
+    takes(&bus, &[&["--thread", "bd-1"], &kinds[..]].concat(), &[sent, claim, acked, released]);
+}
+
+#[test]
+fn a_path_takes_the_claims_that_share_a_path_with_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let wide = granted(&bus, "BlueLake", &["src/**"]);
+    let narrow = granted(&bus, "RedForest", &["src/a.rs"]);
+    let beside = granted(&bus, "RedForest", &["src/b.rs"]);
+    let docs = granted(&bus, "RedForest", &["docs/*.md"]);
+    bus.relay("BlueLake", ["release", "src/**"]).success();
+    let gone = bus.tip();
+    takes(&bus, &["--path", "src/a.rs"], &[wide, narrow, gone]);
+    takes(&bus, &["--path", "src"], &[wide, narrow, beside, gone]);
+    takes(&bus, &["--path", "docs/x.md"], &[docs]);
+    takes(&bus, &["--path", "docs/x.txt"], &[]);
+    takes(&bus, &["--path", &format!("{}/src/a.rs", bus.key())], &[wide, narrow, gone]);
+    takes(&bus, &["--path", "src/a.rs", "--kind", "reservation_granted", "--by", "RedForest"], &[narrow]);
+    bus.relay("", ["log", "--path", "src/a.rs", "--kind", "message_sent"]).fails("INPUT_INVALID");
+    bus.relay("", ["log", "--path", "../x"]).fails("PATTERN_OUTSIDE_PROJECT");
+}
+
+#[test]
+fn a_time_is_named_as_people_name_one() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let early = bus.send("BlueLake", "RedForest", "bd-1", "Early");
+    bus.advance(minutes(120));
+    let late = bus.send("BlueLake", "RedForest", "bd-1", "Late");
+    let of = |args: &[&str], expected: &[u64]| takes(&bus, &[&["--kind", "message_sent"], args].concat(), expected);
+    of(&["--since", "1h"], &[late]);
+    of(&["--since", "2h"], &[early, late]);
+    of(&["--until", "1h"], &[early]);
+    of(&["--until", "2026-11-15T00:00:00Z"], &[early]);
+    of(&["--since", "2026-11-15T02:00:00.000Z"], &[late]);
+    of(&["--since", "2026-11-15T02:00:00.001Z"], &[]);
+    of(&["--since", "2026-11-15", "--until", "2026-11-16"], &[early, late]);
+    of(&["--since", "2026-11-15T03:00+02:00"], &[late]);
+    for bad in ["yesterday", "2026-13-01", ""] {
+        bus.relay("", ["log", "--since", bad]).fails("INPUT_INVALID");
+        bus.relay("", ["log", "--until", bad]).fails("INPUT_INVALID");
+    }
 }
 
 #[test]
 fn a_filter_that_takes_nothing_shows_nothing_and_where_the_end_is() {
     let bus = busy();
-    for args in [&["log", "--kind", "nothing"] as &[&str], &["log", "--kind", "nothing", "--after", "3"]] {
+    for args in [&["log", "--by", "Nobody"] as &[&str], &["log", "--by", "Nobody", "--after", "3"]] {
         let shown = bus.relay("", args).success().result();
         assert_eq!((shown["events"].as_array().unwrap().len(), &shown["cursor"]), (0, &bus.tip().into()), "{args:?}");
     }
     let beyond = bus.relay("", ["log", "--after", "9999"]).success().result();
     assert_eq!((beyond["events"].as_array().unwrap().len(), &beyond["cursor"]), (0, &9999.into()));
+    assert_eq!(bus.text("", ["log", "--by", "Nobody"]).success().stdout, "Nothing on record.\n");
+}
+
+#[test]
+fn a_word_that_is_no_kind_is_refused_with_those_that_are() {
+    let bus = busy();
+    for command in [&["log"] as &[&str], &["look", "events"]] {
+        let message = bus.relay("", [command, &["--kind", "message_snet"]].concat()).fails("INPUT_INVALID").error();
+        let message = message["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("did you mean message_sent?"), "{message}");
+        assert!(message.contains("reservation_granted"), "{message}");
+    }
+    // What is no list of events cannot be filtered.
+    for args in [&["look", "agents", "--by", "BlueLake"] as &[&str], &["look", "status", "--before", "3"]] {
+        bus.relay("", args).fails("INPUT_INVALID");
+    }
+}
+
+/// As `git log` shows commits: number, who and when, then what happened and in which words.
+#[test]
+fn an_entry_says_who_and_when_and_what_in_which_words() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let args = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Log\u{202e}in", "--body", "secret"];
+    let id = bus.relay("BlueLake", args).success().result()["message"]["id"].as_u64().unwrap();
+    bus.advance(minutes(5));
+    let shown = bus.text("", ["log", "--kind", "message_sent"]).success().stdout;
+    let head = format!("#{id} BlueLake 2026-11-15T00:00:00.000Z (5m ago)\n    wrote to RedForest in bd-1\n");
+    assert_eq!(shown, format!("{head}    subject: Log\\u{{202e}}in\n"));
+    let short = bus.text("", ["log", "--kind", "message_sent", "--oneline"]).success().stdout;
+    assert_eq!(short, format!("#{id} BlueLake wrote to RedForest in bd-1\n"));
+    let line = bus.text("", ["look", "events", "--kind", "message_sent"]).success().stdout;
+    assert_eq!(line, format!("#{id} 2026-11-15T00:00:00.000Z BlueLake wrote to RedForest in bd-1\n"));
+    let first = bus.text("", ["log", "-n", "1"]).success().stdout;
+    assert!(first.ends_with(&format!("(older: --before {})\n", bus.tip())), "{first}");
 }
 
 /// Hidden events leave no gap in a page: the newest that one may see are shown.
@@ -88,7 +222,7 @@ fn a_body_is_read_where_it_is_shown_and_nowhere_else() {
     assert_ne!(bus.relay("RedForest", ["message", &id.to_string()]).status, 0, "the body is spoilt");
     for args in [
         &["log"] as &[&str],
-        &["log", "--kind", "nothing"],
+        &["log", "--thread", "bd-1"],
         &["log", "--kind", "mail_surfaced"],
         &["thread"],
         // The newest body spends the budget.

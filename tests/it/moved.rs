@@ -36,7 +36,7 @@ impl Two {
     }
 
     fn written(&self, folder: &str) -> Vec<Value> {
-        let log = self.at(folder, "human", &["log", "--after", "0"]).success().result();
+        let log = self.at(folder, "human", &["look", "events", "--after", "0"]).success().result();
         let messages = log["events"].as_array().unwrap().iter().filter(|event| event["kind"] == "message_sent");
         messages.map(|event| json!([event["actor"], event["data"]["recipients"][0]["party"]])).collect()
     }

@@ -238,3 +238,50 @@ fn of_first_starts_of_several_sessions_one_has_the_name() {
     };
     first_starts(|index| words(&["start", "--agent", "BlueLake", "--session", &format!("s-{index}")]), check);
 }
+
+#[test]
+fn nothing_acknowledged_is_lost_while_the_store_is_rebuilt() {
+    let agents = ["BlueLake", "RedForest", "GreenHill"];
+    let bus = Bus::with(&agents);
+    bus.send("BlueLake", "RedForest", "bd-1", "First");
+    let send = |from: &str, index: usize| {
+        let (to, subject) = (if from == "BlueLake" { "RedForest" } else { "BlueLake" }, format!("{from} {index}"));
+        let args = ["send", "--to", to, "--thread", "bd-1", "--subject", &subject, "--body", "text"];
+        let keyed = [&args[..], &["--idempotency-key", &subject]].concat();
+        // Only where nobody has sent since the drain is the store rebuilt: some of the time they read.
+        for _ in 0..4 {
+            let run = bus.relay(from, ["agents"]);
+            assert!(run.status == 0 || run.json()["error"]["code"] == "STORE_BUSY", "{}", run.stdout);
+        }
+        loop {
+            let run = bus.relay(from, &keyed);
+            match run.json()["error"]["code"].as_str() {
+                // It acted; a store without its answer took the place of the one that had it.
+                None | Some("IDEMPOTENCY_REUSED") => return subject,
+                Some("STORE_BUSY") => {}
+                Some(_) => panic!("{}", run.stdout),
+            }
+        }
+    };
+    let mut rebuilt = 0;
+    let sent: Vec<String> = std::thread::scope(|scope| {
+        let send = &send;
+        let senders = agents.map(|agent| scope.spawn(move || (0..times(20)).map(|index| send(agent, index)).collect()));
+        while senders.iter().any(|sender| !sender.is_finished()) || rebuilt == 0 {
+            bus.relay("", ["drain", "--wait"]);
+            let run = bus.relay("", ["rebuild", "store", "--from-archive"]);
+            match run.json()["error"]["code"].as_str() {
+                None => rebuilt += 1,
+                Some("ARCHIVE_BEHIND" | "STORE_BUSY") => {}
+                Some(_) => panic!("{}", run.stdout),
+            }
+        }
+        senders.into_iter().flat_map(|sender| -> Vec<String> { sender.join().unwrap() }).collect()
+    });
+    let texts = rusqlite::Connection::open(bus.store().join("relay.db")).unwrap();
+    let mut statement = texts.prepare("SELECT text FROM texts WHERE field = 'subject' ORDER BY text").unwrap();
+    let found: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let mut expected = [vec!["First".to_owned()], sent].concat();
+    expected.sort();
+    assert_eq!(found, expected, "after {rebuilt} rebuilds");
+}

@@ -220,3 +220,30 @@ fn without_git_the_store_is_cleaned_and_the_archive_later() {
     bus.relay("", ["drain", "--wait"]).success();
     nowhere(&bus);
 }
+
+#[test]
+fn a_history_with_erased_texts_is_whole_and_comes_back_from_the_archive() {
+    let (bus, id) = told();
+    let args = ["send", "--to", "BlueLake", "--reply-to", &id.to_string(), "--body", "understood"];
+    let reply = bus.relay("RedForest", args).success().result()["message"]["id"].as_u64().unwrap();
+    bus.relay("BlueLake", ["redact", &id.to_string(), "--why", "it held a secret"]).success();
+    let shown = [message(&bus, "BlueLake", id), message(&bus, "BlueLake", reply)];
+    bus.relay("", ["verify"]).success();
+    bus.relay("", ["rebuild", "store", "--from-archive"]).success();
+    bus.relay("", ["verify"]).success();
+    assert_eq!([message(&bus, "BlueLake", id), message(&bus, "BlueLake", reply)], shown);
+    bus.relay("", ["rebuild", "archive"]).success();
+    bus.relay("", ["verify"]).success();
+}
+
+#[test]
+fn a_text_that_vanishes_without_a_redaction_is_found() {
+    let (bus, id) = told();
+    bus.relay("", ["drain", "--wait"]).success();
+    let store = Connection::open(bus.store().join("relay.db")).unwrap();
+    store.execute("DELETE FROM texts WHERE event = ?1 AND field = 'body'", [id]).unwrap();
+    drop(store);
+    let found = bus.relay("", ["verify"]).fails("STORE_DAMAGED");
+    assert!(found.stdout.contains(&format!("the body of #{id} is missing")), "{}", found.stdout);
+    bus.forget();
+}

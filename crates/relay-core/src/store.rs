@@ -72,6 +72,7 @@ pub trait Tx: Facts {
 /// A remembered answer. It holds ids and names, never a message's text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
+    /// Empty where only the key is known any more.
     pub verb: String,
     /// Salts the digest of the request, so that an erased text cannot be guessed from it.
     pub salt: [u8; 16],
@@ -139,16 +140,22 @@ pub struct EventQuery<'a> {
     pub after: Number,
     /// Only events with this number or a lower one.
     pub up_to: Number,
-    /// Only events of this kind.
-    pub kind: Option<&'a str>,
+    /// Only events of these kinds; of every kind when there are none.
+    pub kinds: &'a [&'a str],
     /// Only events of this actor, as its name is written; without regard to case.
     pub actor: Option<&'a str>,
+    /// Without the messages of other threads, and their receipts; what else happened is not left out.
+    pub thread: Option<&'a ThreadId>,
+    /// Only events with this time or a later one.
+    pub since: Option<Timestamp>,
+    /// Only events with this time or an earlier one.
+    pub until: Option<Timestamp>,
 }
 
 impl EventQuery<'_> {
     /// Everything between two numbers, the second included.
     pub fn between(after: Number, up_to: Number) -> Self {
-        EventQuery { after, up_to, kind: None, actor: None }
+        EventQuery { after, up_to, kinds: &[], actor: None, thread: None, since: None, until: None }
     }
 }
 
@@ -176,6 +183,10 @@ pub trait Facts {
     fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>>;
     /// The subjects of a thread's messages, in order; those that were erased are left out.
     fn subjects(&self, thread: &ThreadId) -> Result<Vec<(Number, String)>>;
+    /// The first `limit` messages after a number, with their bodies, oldest first.
+    fn thread_messages_after(&self, thread: &ThreadId, after: Number, limit: usize) -> Result<Vec<Message>>;
+    /// The last `limit` messages that were sent at this time or before, without their bodies, oldest first.
+    fn thread_messages_until(&self, thread: &ThreadId, until: Timestamp, limit: usize) -> Result<Vec<Message>>;
 
     fn message(&self, id: Number) -> Result<Option<Message>>;
     /// The same without its body, which may be long: for those who look at who and where, not at what.
@@ -314,6 +325,26 @@ pub trait Repository {
     fn is_file(&self, path: &str) -> bool;
     /// Tracked paths, sorted; `None` outside a repository and above 50,000 files.
     fn tracked(&self) -> Option<std::rc::Rc<[String]>>;
+    /// The commit that last changed a line, counted from 1, of a file as it is committed. A path of another worktree is
+    /// looked for in what that one has checked out. `INPUT_INVALID` where no commit can be named.
+    fn last_change(&self, path: &str, line: u32) -> Result<Change>;
+}
+
+/// The last change of a line.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    /// From the project root.
+    pub path: String,
+    /// The path that the file had when the line was changed.
+    #[serde(skip)]
+    pub path_then: String,
+    pub line: u32,
+    pub commit: String,
+    pub author: String,
+    pub at: Timestamp,
+    pub subject: String,
+    /// The line reads otherwise in the working tree.
+    pub edited: bool,
 }
 
 pub trait Clock {

@@ -119,10 +119,23 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A name in the folder that nothing has: `<stem>-<number><end>`.
-pub(crate) fn free_name(folder: &Path, stem: &str, end: &str) -> PathBuf {
-    let named = |number: u32| folder.join(format!("{stem}-{number}{end}"));
-    (1..).map(named).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| named(0))
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
+}
+
+/// `<stem>-<number>` in the folder, with the first number for which nothing has that name and one of these ends.
+pub(crate) fn free_name(folder: &Path, stem: &str, ends: &[&str]) -> PathBuf {
+    let named = |number: u32| folder.join(format!("{stem}-{number}"));
+    let is_free = |path: &PathBuf| ends.iter().all(|end| fs::symlink_metadata(with_end(path, end)).is_err());
+    (1..).map(named).find(is_free).unwrap_or_else(|| named(0))
+}
+
+/// The path with this after its name.
+pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
 }
 
 fn nofollow() -> i32 {

@@ -65,6 +65,16 @@ impl Home {
         Sqlite::open(&folder, project, self.limits.gate_wait, self.now.get()).map(Some)
     }
 
+    /// The folder of a project that has a history, also where its store is lost.
+    pub fn known(&self, project: &ProjectKey) -> Result<Option<PathBuf>> {
+        let folder = self.folder(project);
+        if !Sqlite::exists(&folder)? {
+            return Ok(None);
+        }
+        private_folder(&folder)?;
+        Ok(Some(folder))
+    }
+
     /// Every project on this bus and its folder, by key.
     pub fn projects(&self) -> Result<Vec<(ProjectKey, PathBuf)>> {
         let entries = match fs::read_dir(&self.root) {

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::pattern::Case;
 use relay_core::error::{Code, Refusal};
-use relay_core::store::{Repository, Result};
+use relay_core::store::{Change, Repository, Result};
+
+use crate::blame;
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;
@@ -167,6 +169,13 @@ impl Files {
             .collect()
     }
 
+    /// The work tree, or the bare repository, that a folder belongs to, and the folder's path from there with a slash.
+    fn place(folder: &Path) -> Option<(&Path, String)> {
+        let tree = folder.ancestors().find(|folder| git_folder(folder).is_some() || is_bare(folder))?;
+        let inside = folder.strip_prefix(tree).ok()?.to_str()?;
+        Some((tree, if inside.is_empty() { String::new() } else { format!("{inside}/") }))
+    }
+
     fn read_index(&self) -> Option<Rc<[String]>> {
         let git = self.git()?;
         let work_tree =
@@ -216,6 +225,17 @@ impl Repository for Files {
 
     fn is_file(&self, path: &str) -> bool {
         self.root.join(path).is_file()
+    }
+
+    fn last_change(&self, path: &str, line: u32) -> Result<Change> {
+        let roots = self.roots();
+        let is_in = |root: &&String| path.strip_prefix(root.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        // Worktrees may lie inside each other: the nearest root counts.
+        let root = roots.iter().filter(is_in).max_by_key(|root| root.len()).unwrap_or(&roots[0]);
+        let path = path.strip_prefix(root.as_str()).map_or(path, |rest| rest.trim_start_matches('/'));
+        let root = Path::new(root);
+        let (tree, inside) = Self::place(root).ok_or_else(|| blame::none(root))?;
+        blame::last_change(tree, &inside, path, line)
     }
 
     fn tracked(&self) -> Option<Rc<[String]>> {

@@ -1,6 +1,6 @@
 //! Composition: from arguments to a context, through the verb, to an answer and an exit status.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -12,7 +12,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
 use relay_core::store::{Clock, Random, Result};
 use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
-use relay_core::wire::v1::{Answer, Failure};
+use relay_core::wire::v1::{Answer, Failure, Signal};
 use relay_store::sqlite::Sqlite;
 use relay_store::{Home, SystemRandom, repository};
 
@@ -125,6 +125,14 @@ impl App {
         let (home, limits) = self.home()?;
         let store = home.open_existing(project)?.ok_or_else(|| self.nobody_here(&home, project))?;
         Ok(Opened { home, limits, project: project.clone(), store, repository: repository::Files::new(project) })
+    }
+
+    /// The folder of the project's store, whatever state that is in.
+    pub fn folder(&self) -> Result<(Home, ProjectKey, PathBuf)> {
+        let (home, _) = self.home()?;
+        let project = self.project()?;
+        let folder = home.known(&project)?.ok_or_else(|| self.nobody_here(&home, &project))?;
+        Ok((home, project, folder))
     }
 
     fn nobody_here(&self, home: &Home, project: &ProjectKey) -> Refusal {
@@ -286,17 +294,30 @@ impl App {
     }
 
     /// The answer of an operator's command that is no verb.
-    pub fn answer(&self, verb: &str, result: Result<(serde_json::Value, String)>) -> u8 {
-        match result {
-            Ok((value, _)) if self.output.json => {
-                self.output.line(&Answer::new(verb, value, Vec::new(), Vec::new()));
-                0
-            }
-            Ok((_, text)) => {
-                self.output.text(&text);
-                0
-            }
-            Err(refusal) => self.fail_outside(verb, &refusal),
+    pub fn answer(&self, verb: &str, result: Result<impl Into<Said>>) -> u8 {
+        let said: Said = match result {
+            Ok(said) => said.into(),
+            Err(refusal) => return self.fail_outside(verb, &refusal),
+        };
+        if self.output.json {
+            self.output.line(&Answer::new(verb, said.result, said.signals, said.next));
+        } else {
+            self.output.text(&render::closing(said.text, &said.signals, &said.next));
         }
+        0
+    }
+}
+
+/// What an operator's command has to say: for programs and for people.
+pub struct Said {
+    pub result: serde_json::Value,
+    pub text: String,
+    pub signals: Vec<Signal>,
+    pub next: Vec<String>,
+}
+
+impl From<(serde_json::Value, String)> for Said {
+    fn from((result, text): (serde_json::Value, String)) -> Self {
+        Said { result, text, signals: Vec::new(), next: Vec::new() }
     }
 }

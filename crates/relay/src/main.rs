@@ -9,6 +9,7 @@ mod environment;
 mod human;
 mod output;
 mod process;
+mod progress;
 mod render;
 
 fn main() -> std::process::ExitCode {

@@ -11,12 +11,13 @@ use relay_core::store::{Clock, Random, Repository, Store};
 use relay_core::verbs::{self, Caller, Ctx, Key, Request, recover, standing};
 use relay_store::Home;
 use relay_store::sqlite::Sqlite;
+use relay_store::verify::Finding;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Tally;
 use super::state::{Call, Time};
-use crate::bus::{Bus, EPOCH};
+use crate::bus::{Bus, EPOCH, findings};
 
 /// Something that answers requests and keeps a store. A store of another kind is another driver.
 pub trait Driver {
@@ -27,7 +28,7 @@ pub trait Driver {
     fn call(&self, call: &Call) -> Result<Value, String>;
     fn store(&self) -> &dyn Store;
     /// What differs between the projections and a replay of the history.
-    fn differences(&self) -> Vec<String>;
+    fn findings(&self) -> Vec<Finding>;
 }
 
 /// The verbs called directly: a clock that stands still, randomness from a seed, no repository.
@@ -83,6 +84,10 @@ impl Repository for NoRepository {
 
     fn is_file(&self, _: &str) -> bool {
         false
+    }
+
+    fn last_change(&self, _path: &str, _line: u32) -> relay_core::store::Result<relay_core::store::Change> {
+        Err(relay_core::error::Code::InputInvalid.refuse("there is no repository"))
     }
 
     fn tracked(&self) -> Option<Rc<[String]>> {
@@ -164,8 +169,8 @@ impl Driver for InProcess {
         &self.store
     }
 
-    fn differences(&self) -> Vec<String> {
-        relay_store::sqlite::replay::differences(&self.home.folder(&self.project)).unwrap()
+    fn findings(&self) -> Vec<Finding> {
+        findings(&self.home.folder(&self.project))
     }
 }
 
@@ -213,8 +218,8 @@ impl Driver for Binary {
         &self.store
     }
 
-    fn differences(&self) -> Vec<String> {
-        relay_store::sqlite::replay::differences(&self.folder).unwrap()
+    fn findings(&self) -> Vec<Finding> {
+        findings(&self.folder)
     }
 }
 

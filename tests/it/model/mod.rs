@@ -130,13 +130,13 @@ impl<D: Driver + 'static> StateMachineTest for Compared<D> {
         }
         drop(facts);
         if real.steps.is_multiple_of(REPLAYS) && expected.call.is_some() {
-            assert_eq!(real.driver.differences(), Vec::<String>::new());
+            assert_eq!(real.driver.findings(), []);
         }
     }
 
     fn teardown(real: Real<D>, model: Model) {
         check::everything(&*real.driver.store().read().unwrap(), &model);
-        assert_eq!(real.driver.differences(), Vec::<String>::new());
+        assert_eq!(real.driver.findings(), []);
     }
 }
 

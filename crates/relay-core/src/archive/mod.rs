@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 pub use commit::{Cursor, message};
 use readable::Readable;
 
-use crate::domain::event::{Happened, Number, Payload, hex};
+use crate::domain::event::{Happened, Number, Payload, hex, text_hash};
 use crate::domain::name::Party;
 
 /// An event with what is kept beside it.
@@ -42,6 +42,8 @@ pub struct Erased {
     pub by: Party,
     pub number: Number,
     pub why: Option<String>,
+    /// Only the subject, which was another message's.
+    pub only_subject: bool,
 }
 
 /// One file of the archive.
@@ -83,7 +85,35 @@ impl Entry {
         format!("{field}:{{\"salt\":\"{salt}\",\"text\":{}}}", quoted(&text.text))
     }
 
-    fn is_message(&self) -> bool {
+    /// What is wrong with the event as it stands, apart from its place in the chain.
+    pub fn faults(&self) -> Vec<String> {
+        let is_erased = |field: &str| {
+            self.erased.as_ref().is_some_and(|erased| field == "subject" || field == "body" && !erased.only_subject)
+        };
+        let named = self.payload.what.texts();
+        let missing = named.iter().filter(|(field, _)| !self.texts.contains_key(*field) && !is_erased(field));
+        let missing = missing.map(|(field, _)| format!("the {field} of #{} is missing", self.number));
+        self.wrong().into_iter().chain(missing).collect()
+    }
+
+    /// The same for what is there.
+    pub fn wrong(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if serde_json::to_string(&self.payload).ok().as_deref() != Some(&self.canonical) {
+            faults.push(format!("the payload of #{} is not canonical", self.number));
+        }
+        let named = self.payload.what.texts();
+        for (field, hash) in &named {
+            if self.texts.get(*field).is_some_and(|kept| text_hash(&kept.salt, &kept.text) != **hash) {
+                faults.push(format!("the {field} of #{} is not the one that it names", self.number));
+            }
+        }
+        let unnamed = self.texts.keys().filter(|field| !named.iter().any(|(known, _)| known == field));
+        faults.extend(unnamed.map(|field| format!("#{} names no {field}, and there is one", self.number)));
+        faults
+    }
+
+    pub fn is_message(&self) -> bool {
         matches!(self.payload.what, Happened::MessageSent { .. })
     }
 

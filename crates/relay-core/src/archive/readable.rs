@@ -91,7 +91,8 @@ impl<'a> Readable<'a> {
             line(text, "reply_to", &parent.to_string());
         }
         if let Some(erased) = &self.entry.erased {
-            line(text, "erased", &quoted(&format!("by {} with #{}", erased.by, erased.number)));
+            let what = if erased.only_subject { "subject, " } else { "" };
+            line(text, "erased", &quoted(&format!("{what}by {} with #{}", erased.by, erased.number)));
             if let Some(why) = &erased.why {
                 line(text, "why", &quoted(why));
             }

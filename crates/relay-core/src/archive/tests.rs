@@ -75,7 +75,7 @@ fn an_erased_message_leaves_a_letter_that_says_by_whom() {
     let whole = sent(5, "secret subject", "secret body");
     let entry = Entry {
         texts: BTreeMap::new(),
-        erased: Some(Erased { by: Party::Human, number: 9, why: Some("a token".to_owned()) }),
+        erased: Some(Erased { by: Party::Human, number: 9, why: Some("a token".to_owned()), only_subject: false }),
         ..whole
     };
     let letter = entry.readable().unwrap_or_else(|| panic!("no letter"));
@@ -141,4 +141,44 @@ proptest! {
         let entry = sent(3, &subject, &body);
         prop_assert_eq!(back(&entry), Ok(entry));
     }
+}
+
+#[test]
+fn what_is_wrong_with_an_event_is_said() {
+    let named = |kept: &KeptText| text_hash(&kept.salt, &kept.text).0;
+    let mut whole = sent(7, "Login", "It works.");
+    let (subject, body) = (named(&whole.texts["subject"]), named(&whole.texts["body"]));
+    whole.canonical = whole.canonical.replace(r#""subject":"s""#, &format!(r#""subject":"{subject}""#));
+    whole.canonical = whole.canonical.replace(r#""body":"b""#, &format!(r#""body":"{body}""#));
+    whole.payload = serde_json::from_str(&whole.canonical).unwrap_or_else(|fault| panic!("{fault}"));
+    let check = |change: &dyn Fn(&mut Entry), expected: &[&str]| {
+        let mut entry = whole.clone();
+        change(&mut entry);
+        assert_eq!(entry.faults(), expected);
+    };
+    let erase = |entry: &mut Entry| {
+        entry.texts.clear();
+        entry.erased = Some(Erased { by: Party::Human, number: 9, why: None, only_subject: false });
+    };
+    check(&|_| {}, &[]);
+    check(&|entry| entry.canonical.push(' '), &["the payload of #7 is not canonical"]);
+    check(
+        &|entry| entry.texts.values_mut().take(1).for_each(|body| body.text.push('!')),
+        &["the body of #7 is not the one that it names"],
+    );
+    check(
+        &|entry| entry.texts.values_mut().skip(1).for_each(|subject| subject.salt[3] ^= 1),
+        &["the subject of #7 is not the one that it names"],
+    );
+    check(&|entry| drop(entry.texts.remove("body")), &["the body of #7 is missing"]);
+    check(&erase, &[]);
+    let erase_subject = |entry: &mut Entry| {
+        erase(entry);
+        entry.erased.iter_mut().for_each(|erased| erased.only_subject = true);
+    };
+    check(&erase_subject, &["the body of #7 is missing"]);
+    check(
+        &|entry| drop(entry.texts.insert("why".into(), KeptText { salt: Vec::new(), text: String::new() })),
+        &["#7 names no why, and there is one"],
+    );
 }

@@ -231,6 +231,36 @@ pub enum Happened {
 }
 
 impl Happened {
+    /// The name of every kind.
+    pub const KINDS: [&str; 26] = [
+        "project_opened",
+        "project_moved",
+        "other_project_moved",
+        "agent_registered",
+        "agent_resumed",
+        "agent_suspended",
+        "agent_reinstated",
+        "agent_retired",
+        "policy_set",
+        "thread_prepared",
+        "thread_left",
+        "thread_closed",
+        "message_sent",
+        "message_redacted",
+        "held_lapsed",
+        "mail_surfaced",
+        "mail_read",
+        "mail_acked",
+        "reservation_granted",
+        "reservation_renewed",
+        "reservation_released",
+        "reservation_taken",
+        "link_requested",
+        "link_accepted",
+        "link_blocked",
+        "link_revoked",
+    ];
+
     /// Whether losing this event in a power cut costs nothing but showing something twice.
     pub fn may_be_lost(&self) -> bool {
         matches!(self, Happened::MailSurfaced { .. } | Happened::MailRead { .. })
@@ -260,6 +290,22 @@ impl Happened {
             Happened::LinkRequested { from, to, .. } => vec![from, to],
             Happened::LinkBlocked { by, other, .. } => vec![by, other],
             Happened::LinkAccepted { by, .. } | Happened::LinkRevoked { by, .. } => vec![by],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The free texts that stand beside this event, each by the hash that names it.
+    pub fn texts(&self) -> Vec<(&'static str, &TextHash)> {
+        match self {
+            Happened::MessageSent { subject, body, .. } => vec![("subject", subject), ("body", body)],
+            Happened::AgentRegistered { task: Some(task), .. } | Happened::AgentResumed { task: Some(task), .. } => {
+                vec![("task", task)]
+            }
+            Happened::ReservationTaken { why, .. }
+            | Happened::LinkRequested { why: Some(why), .. }
+            | Happened::MessageRedacted { why: Some(why), .. } => {
+                vec![("why", why)]
+            }
             _ => Vec::new(),
         }
     }
@@ -405,6 +451,13 @@ mod tests {
                 what
             })
             .collect()
+    }
+
+    #[test]
+    fn every_kind_is_on_the_list_of_kinds() {
+        let fault = serde_json::from_str::<Happened>(r#"{"kind":"?"}"#).err().map(|fault| fault.to_string());
+        let expected = Happened::KINDS.map(|kind| format!("`{kind}`")).join(", ");
+        assert!(fault.as_ref().is_some_and(|fault| fault.contains(&format!("one of {expected}"))), "{fault:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod contact;
 pub mod delivery;
 pub mod event;
+pub mod holding;
 pub mod limits;
 pub mod message;
 pub mod moniker;

@@ -13,6 +13,18 @@ pub fn escape_line(text: &str) -> String {
     escape(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
+/// The same in a document: what Markdown would take for its own is marked as plain text.
+pub fn markdown(text: &str) -> String {
+    let mut marked = String::new();
+    for c in escape_line(text).chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '!') {
+            marked.push('\\');
+        }
+        marked.push(c);
+    }
+    marked
+}
+
 fn is_plain(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
@@ -30,6 +42,19 @@ mod tests {
 
     fn check(text: &str, expected: &str) {
         assert_eq!(escape(text), expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_document_shows_a_text_as_it_was_written() {
+        for (text, expected) in [
+            ("Login: the API", "Login: the API"),
+            ("# *not* a [heading](x)", "\\# \\*not\\* a \\[heading\\](x)"),
+            ("<script>", "\\<script\\>"),
+            ("two\nlines", "two\\\\nlines"),
+            ("\u{1b}[31m", "\\\\u{1b}\\[31m"),
+        ] {
+            assert_eq!(markdown(text), expected, "{text:?}");
+        }
     }
 
     #[test]

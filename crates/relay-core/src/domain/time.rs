@@ -36,6 +36,17 @@ impl Timestamp {
         Span(self.0.saturating_sub(earlier.0))
     }
 
+    /// Reads an instant as people name one: how long ago (`2h`), a date (its first moment), or an RFC 3339 time. Without an
+    /// offset it is UTC.
+    pub fn read(text: &str, now: Timestamp) -> Result<Self, MomentFault> {
+        if let Ok(ago) = text.parse::<Span>() {
+            return Ok(now.minus(ago));
+        }
+        let utc = |time: jiff::civil::DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
+        let instant = text.parse::<jiff::Timestamp>().or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(utc));
+        instant.map(|instant| Timestamp(instant.as_millisecond())).map_err(|_| MomentFault(text.to_owned()))
+    }
+
     /// Whether an event with this time can be believed at `now`: a clock that jumped may have written any time.
     pub fn is_believable(self, now: Timestamp) -> bool {
         self <= now.plus(BELIEVABLE_AHEAD)
@@ -67,6 +78,11 @@ impl<'de> Deserialize<'de> for Timestamp {
         Ok(Timestamp(instant.as_millisecond()))
     }
 }
+
+/// The text names no instant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no time; write how long ago as 90s, 10m or 2h, or a time as 2026-11-15 or 2026-11-15T09:30:00Z")]
+pub struct MomentFault(pub String);
 
 /// A length of time; may be negative, so that a caller's `-5m` is refused by the rule that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -200,6 +216,24 @@ mod tests {
         assert_eq!(instant.to_string(), "2026-11-15T00:00:00.007Z");
         let json = serde_json::to_string(&instant).unwrap_or_default();
         assert_eq!(serde_json::from_str::<Timestamp>(&json).ok(), Some(instant));
+    }
+
+    #[test]
+    fn an_instant_reads_as_people_name_one() {
+        let check = |text: &str, expected: Option<&str>| {
+            let read = Timestamp::read(text, Timestamp(1_794_700_800_007)).ok();
+            assert_eq!(read.map(|time| time.to_string()).as_deref(), expected, "{text}");
+        };
+        check("2h", Some("2026-11-14T22:00:00.007Z"));
+        check("0", Some("2026-11-15T00:00:00.007Z"));
+        check("2026-11-14", Some("2026-11-14T00:00:00.000Z"));
+        check("2026-11-14T09:30:00Z", Some("2026-11-14T09:30:00.000Z"));
+        check("2026-11-14T09:30:00+02:00", Some("2026-11-14T07:30:00.000Z"));
+        check("2026-11-14T09:30", Some("2026-11-14T09:30:00.000Z"));
+        check("2026-11-14 09:30:00", Some("2026-11-14T09:30:00.000Z"));
+        check("2026-13-14", None);
+        check("yesterday", None);
+        check("", None);
     }
 
     #[test]

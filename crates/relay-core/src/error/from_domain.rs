@@ -3,7 +3,7 @@
 use super::{Code, Refusal};
 use crate::domain::name::{NameFault, ThreadFault};
 use crate::domain::pattern::PatternFault;
-use crate::domain::time::SpanFault;
+use crate::domain::time::{MomentFault, SpanFault};
 
 impl From<NameFault> for Refusal {
     fn from(fault: NameFault) -> Refusal {
@@ -19,6 +19,12 @@ impl From<ThreadFault> for Refusal {
 
 impl From<SpanFault> for Refusal {
     fn from(fault: SpanFault) -> Refusal {
+        Code::InputInvalid.refuse(fault.to_string())
+    }
+}
+
+impl From<MomentFault> for Refusal {
+    fn from(fault: MomentFault) -> Refusal {
         Code::InputInvalid.refuse(fault.to_string())
     }
 }

@@ -62,6 +62,10 @@ mod tests {
         fn is_file(&self, path: &str) -> bool {
             path.ends_with(".rs")
         }
+        fn last_change(&self, _path: &str, _line: u32) -> crate::store::Result<crate::store::Change> {
+            Err(crate::error::Code::InputInvalid.refuse("there is no repository"))
+        }
+
         fn tracked(&self) -> Option<Rc<[String]>> {
             self.0.clone()
         }

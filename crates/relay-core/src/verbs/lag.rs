@@ -32,7 +32,7 @@ impl ArchiveShape {
 
     /// What is said when an event has waited for too long.
     pub fn signal(&self, facts: &dyn Facts, now: Timestamp) -> Result<Option<Signal>> {
-        let oldest = EventQuery { after: self.number, up_to: self.number + 1, kind: None, actor: None };
+        let oldest = EventQuery::between(self.number, self.number + 1);
         let waits_since = facts.events(&oldest)?.first().map(|event| event.payload.at);
         let too_long = waits_since.filter(|since| now.since(*since) > LAG_TOLERATED);
         Ok(too_long.map(|since| Signal::new(SignalCode::ArchiveLags, self.text(since))))

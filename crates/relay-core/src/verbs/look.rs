@@ -1,6 +1,8 @@
 //! `look`: every read, under one rule of who may see what.
 
-mod events;
+pub(super) mod events;
+pub(super) mod filter;
+mod line;
 mod status;
 
 use serde::{Deserialize, Serialize};
@@ -20,9 +22,11 @@ use crate::error::{Code, Kind, Refusal};
 use crate::playbook as books;
 use crate::playbook::{Setting, Step};
 use crate::store::{Facts, Result};
-use crate::wire::v1::{AgentShape, ClaimShape, EventShape, LinkShape, MessageShape, ThreadShape};
+use crate::wire::v1::{AgentShape, ClaimShape, LinkShape, MessageShape, ThreadShape};
 
-pub use events::EventFilter;
+pub use events::{Events, Layout};
+pub use filter::EventFilter;
+pub use line::{HeldShape, Line};
 pub use status::{DebtItem, Status};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,9 +35,13 @@ pub struct Input {
     /// The noun, then what it needs: `["message", "7"]`, `["search", "two", "words"]`.
     pub what: Vec<String>,
     pub after: Option<Number>,
+    /// Of events: only those with a lower number, the last of them.
+    pub before: Option<Number>,
     pub limit: Option<usize>,
-    /// Of events: the end of the history rather than its beginning.
+    /// Of events: from the end of the history backwards, the newest first.
     pub newest: bool,
+    #[serde(skip)]
+    pub layout: Layout,
     #[serde(flatten)]
     pub filter: EventFilter,
 }
@@ -48,7 +56,8 @@ pub enum Outcome {
     Reservations { reservations: Vec<ClaimShape>, total: usize },
     Contacts { links: Vec<LinkShape> },
     Outbox { outbox: Vec<MessageShape> },
-    Events { events: Vec<EventShape>, cursor: Number },
+    Events(Box<Events>),
+    Line(Box<Line>),
     Search { found: Vec<MessageShape> },
     Status(Box<Status>),
     Debt { debt: Vec<DebtItem> },
@@ -67,11 +76,11 @@ pub struct PlaybookShape {
 }
 
 /// One read under way.
-struct Looking<'a> {
-    ctx: &'a Ctx<'a>,
-    facts: &'a dyn Facts,
-    viewer: Viewer,
-    limit: usize,
+pub(super) struct Looking<'a> {
+    pub ctx: &'a Ctx<'a>,
+    pub facts: &'a dyn Facts,
+    pub viewer: Viewer,
+    pub limit: usize,
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
@@ -82,6 +91,9 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     let (noun, rest) = input.what.split_first().ok_or_else(|| unknown_noun(""))?;
     if noun == "playbook" {
         return playbook(input);
+    }
+    if noun != "events" && (input.filter != EventFilter::default() || input.before.is_some()) {
+        return Err(Code::InputInvalid.refuse(format!("events can be filtered, and `look {noun}` shows none")));
     }
     let mut facts = ctx.store.read()?;
     let (viewer, actor) = actor::viewer(ctx, &*facts)?;
@@ -113,8 +125,12 @@ pub fn playbook(input: &Input) -> Result<Done> {
 }
 
 fn unknown_noun(noun: &str) -> Refusal {
-    const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, search WORDS, status, debt, playbook CODE";
+    const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, playbook CODE";
     Code::InputInvalid.refuse(format!("there is nothing called {noun:?} to look at; there is {NOUNS}"))
+}
+
+pub(super) fn thread_not_found(id: &ThreadId) -> Refusal {
+    Code::ThreadNotFound.refuse(format!("there is no thread `{id}`")).with("thread", id.as_str())
 }
 
 /// The one argument of a noun.
@@ -152,6 +168,7 @@ impl Looking<'_> {
             "contacts" => takes_none().and_then(|()| self.contacts(&own(actor, "has contacts")?)),
             "outbox" => takes_none().and_then(|()| self.outbox(&own(actor, "has an outbox")?)),
             "events" => takes_none().and_then(|()| events::look(self, input)),
+            "line" => line::look(self, one(noun, rest)?),
             "search" => self.search(rest),
             "status" => takes_none().and_then(|()| status::status(self, actor)),
             "debt" => takes_none().and_then(|()| status::debt(self).map(|debt| Outcome::Debt { debt })),
@@ -159,7 +176,7 @@ impl Looking<'_> {
         }
     }
 
-    fn shape(&self, message: &Message, with_body: bool) -> MessageShape {
+    pub fn shape(&self, message: &Message, with_body: bool) -> MessageShape {
         MessageShape::of(message, &self.viewer, with_body)
     }
 
@@ -172,10 +189,13 @@ impl Looking<'_> {
     }
 
     fn thread(&self, id: &ThreadId) -> Result<Outcome> {
-        let view = prepare::thread_view(self.ctx, self.facts, id, &self.viewer, self.limit)?;
-        view.map(|view| Outcome::Thread(Box::new(view))).ok_or_else(|| {
-            Code::ThreadNotFound.refuse(format!("there is no thread `{id}`")).with("thread", id.as_str())
-        })
+        let view = self.thread_view(id, self.limit)?;
+        view.map(|view| Outcome::Thread(Box::new(view))).ok_or_else(|| thread_not_found(id))
+    }
+
+    /// What the viewer sees of a thread, with its last messages.
+    pub fn thread_view(&self, id: &ThreadId, limit: usize) -> Result<Option<ThreadView>> {
+        prepare::thread_view(self.ctx, self.facts, id, &self.viewer, limit)
     }
 
     fn threads(&self) -> Result<Outcome> {

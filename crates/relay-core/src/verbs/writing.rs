@@ -161,6 +161,10 @@ fn remembered<T: DeserializeOwned, R: Serialize>(
     let Some(first) = writing.tx.remembered(scope, &ctx.key.text)? else {
         return Ok(None);
     };
+    if first.verb.is_empty() {
+        let message = "was used before the store was rebuilt: what it did is in the history, its answer is lost";
+        return Err(Code::IdempotencyReused.refuse(format!("the key {:?} {message}", ctx.key.text)));
+    }
     // Of a request whose text was erased since, nothing is left to compare with.
     let is_erased = first.request.is_empty();
     if first.verb != verb || !is_erased && first.request != digest(&first.salt, verb, request)? {

@@ -12,7 +12,7 @@ use super::git;
 use super::repository::DRAFT;
 
 /// Whose commits they are.
-const COMMITTER: &str = "relay <relay@localhost>";
+pub(super) const COMMITTER: &str = "relay <relay@localhost>";
 
 pub(super) struct Import {
     child: Child,
@@ -40,8 +40,7 @@ impl Import {
     fn write_commit(&mut self, entries: &[Entry], chain: &str) -> std::io::Result<()> {
         let Some(last) = entries.last() else { return Ok(()) };
         self.commits += 1;
-        // Before 1970 git knows no dates.
-        let seconds = last.payload.at.millis().div_euclid(1000).max(0);
+        let seconds = committed_at(last);
         write!(self.stream, "commit {DRAFT}\nmark :{}\ncommitter {COMMITTER} {seconds} +0000\n", self.commits)?;
         data(&mut self.stream, message(entries, chain).as_bytes())?;
         if let Some(parent) = &self.parent {
@@ -72,6 +71,11 @@ impl Import {
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
+}
+
+/// When a commit is dated that ends with this event, in seconds. Before 1970 git knows no dates.
+pub(super) fn committed_at(last: &Entry) -> i64 {
+    last.payload.at.millis().div_euclid(1000).max(0)
 }
 
 fn data(stream: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {

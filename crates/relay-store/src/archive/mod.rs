@@ -5,9 +5,11 @@
 
 mod git;
 mod import;
+mod read;
 mod rebuild;
 mod repack;
 mod repository;
+mod verify;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,11 @@ use relay_core::store::Result;
 use crate::filesystem::{io_refusal, private_file};
 use crate::sqlite::Sqlite;
 use import::Import;
+pub(crate) use read::Shown;
 pub use rebuild::{Old, Rebuilt};
 use repository::Repository;
 pub use repository::Tip;
+pub(crate) use verify::Beside;
 
 /// How many events are gathered. The trees are the same whatever is chosen.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +132,7 @@ impl Archive {
         // What was erased up to here cannot be in the repository.
         let mut never_had = 0;
         loop {
+            store.must_be_current()?;
             let (number, chain) = store.newest()?;
             let from = self.position(store, number, &chain)?;
             let behind = from.cursor.as_ref().map_or(0, |cursor| cursor.number);
@@ -146,7 +151,7 @@ impl Archive {
                 return Ok(Copied::WhatIsErased);
             }
             let to = number.min(behind + self.sizes.round);
-            let commit = self.import(store, from.commit.as_deref(), behind, to, progress)?;
+            let commit = self.import(store, &from, to, progress)?;
             self.repository.sync_packs()?;
             self.repository.publish(from.commit.as_deref(), &commit)?;
         }
@@ -180,24 +185,23 @@ impl Archive {
     fn import(
         &self,
         store: &Sqlite,
-        parent: Option<&str>,
-        after: Number,
+        from: &Position,
         up_to: Number,
         progress: &mut impl FnMut(Number, Number),
     ) -> Result<String> {
-        let mut import = Import::begin(self.repository.path(), parent)?;
-        let mut done = after;
-        while done < up_to {
-            let last = up_to.min(done + self.sizes.batch);
-            let entries = store.entries(done, last)?;
-            import.commit(&entries, &store.chain_at(last)?);
-            done = last;
-            progress(done, up_to);
+        let mut import = Import::begin(self.repository.path(), from.commit.as_deref())?;
+        let mut done = from.cursor.clone().unwrap_or_else(|| Cursor { number: 0, chain: String::new() });
+        while done.number < up_to {
+            let last = up_to.min(done.number + self.sizes.batch);
+            let (entries, cursor) = store.entries(&done, last)?;
+            import.commit(&entries, &cursor.chain);
+            done = cursor;
+            progress(done.number, up_to);
         }
         import.finish()
     }
 
-    fn diverged(&self, how: &str) -> Refusal {
+    pub(crate) fn diverged(&self, how: &str) -> Refusal {
         Code::ArchiveDiverged
             .refuse(format!("the archive {} is not of this history: {how}", self.path().display()))
             .with("path", self.path().to_string_lossy())

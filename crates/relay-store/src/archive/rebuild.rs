@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::repository::{Repository, sync_parent};
 use super::{Archive, Copied, Lease};
-use crate::filesystem::{free_name, io_refusal};
+use crate::filesystem::{free_name, io_refusal, with_end};
 use crate::sqlite::Sqlite;
 
 /// What becomes of the archive that was there.
@@ -63,7 +63,7 @@ impl Archive {
             return Ok(Rebuilt { events, kept: None });
         }
         // Named first, so that what is in the way of nobody is never taken for a leftover.
-        let kept = free_name(&self.folder, "archive.before", ".git");
+        let kept = with_end(&free_name(&self.folder, "archive.before", &[".git"]), ".git");
         rename(&anew, &kept)?;
         exchange(&kept, current)?;
         sync_parent(current)?;

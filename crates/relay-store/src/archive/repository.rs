@@ -8,7 +8,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 
 use super::git::{git, run};
-use crate::filesystem::{io_refusal, private_folder};
+use crate::filesystem::{io_refusal, private_folder, sync_folder};
 
 /// What people see.
 const PUBLIC: &str = "refs/heads/main";
@@ -103,7 +103,7 @@ impl Repository {
         self.clear_unfinished();
     }
 
-    fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
+    pub(super) fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
         Code::ArchiveDiverged
             .refuse(format!("{} cannot be read: {fault}", self.path.display()))
             .with("path", self.path.to_string_lossy())
@@ -112,10 +112,6 @@ impl Repository {
 
 pub(super) fn sync_parent(path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), sync_folder)
-}
-
-fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
 }
 
 fn sync_tree(folder: &Path) -> std::io::Result<()> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use relay_core::archive::{Entry, Erased, KeptText};
-use relay_core::domain::event::{Number, hex};
+use relay_core::archive::{Cursor, Entry, Erased, KeptText};
+use relay_core::domain::event::{Number, chain_hash, hex};
 use relay_core::error::Code;
 use relay_core::store::Result;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -40,9 +40,22 @@ impl Sqlite {
         found.map_err(|fault| self.refuse(&fault))
     }
 
-    /// The events after one number up to another, with their texts.
-    pub(crate) fn entries(&self, after: Number, up_to: Number) -> Result<Vec<Entry>> {
-        entries(&self.connection, after, up_to).map_err(|fault| self.refuse(&fault))
+    /// The events after a place in the chain up to a number, with their texts, and the place that they lead to. What is not
+    /// as it was written is not copied.
+    pub(crate) fn entries(&self, after: &Cursor, up_to: Number) -> Result<(Vec<Entry>, Cursor)> {
+        let entries = entries(&self.connection, after.number, up_to).map_err(|fault| self.refuse(&fault))?;
+        let damaged = |what: &str| Code::StoreDamaged.refuse(what).with("path", self.folder.to_string_lossy());
+        let mut chain = after.chain.clone();
+        for entry in &entries {
+            if let Some(fault) = entry.faults().first() {
+                return Err(damaged(fault));
+            }
+            chain = chain_hash(&self.project, entry.number, &chain, &entry.canonical);
+        }
+        if chain != self.chain_at(up_to)? {
+            return Err(damaged(&format!("#{} to #{up_to} do not chain", after.number + 1)));
+        }
+        Ok((entries, Cursor { number: up_to, chain }))
     }
 }
 
@@ -50,20 +63,24 @@ fn hash(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<String> {
     row.get::<_, Vec<u8>>(column).map(|bytes| hex(&bytes))
 }
 
-fn entries(connection: &Connection, after: Number, up_to: Number) -> rusqlite::Result<Vec<Entry>> {
+pub(super) fn entries(connection: &Connection, after: Number, up_to: Number) -> rusqlite::Result<Vec<Entry>> {
     let mut statement = connection
         .prepare_cached("SELECT number, payload FROM events WHERE number > ?1 AND number <= ?2 ORDER BY number")?;
     let rows = statement.query_map(params![after, up_to], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut entries = Vec::new();
     for row in rows {
-        let (number, canonical): (Number, String) = row?;
-        let payload = serde_json::from_str(&canonical).map_err(|fault| {
-            rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault))
-        })?;
-        let (texts, erased) = (texts(connection, number)?, erased(connection, number)?);
-        entries.push(Entry { number, canonical, payload, texts, erased });
+        let (number, canonical) = row?;
+        entries.push(entry(connection, number, canonical)?);
     }
     Ok(entries)
+}
+
+/// An event by its payload, with what is kept beside it.
+pub(super) fn entry(connection: &Connection, number: Number, canonical: String) -> rusqlite::Result<Entry> {
+    let payload = serde_json::from_str(&canonical)
+        .map_err(|fault| rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault)))?;
+    let (texts, erased) = (texts(connection, number)?, erased(connection, number)?);
+    Ok(Entry { number, canonical, payload, texts, erased })
 }
 
 fn texts(connection: &Connection, number: Number) -> rusqlite::Result<BTreeMap<String, KeptText>> {
@@ -74,10 +91,11 @@ fn texts(connection: &Connection, number: Number) -> rusqlite::Result<BTreeMap<S
 }
 
 fn erased(connection: &Connection, number: Number) -> rusqlite::Result<Option<Erased>> {
-    let sql = "SELECT e.number, e.actor, t.text FROM messages m JOIN events e ON e.number = coalesce(m.redacted_by, m.subject_redacted_by)
+    let sql = "SELECT e.number, e.actor, t.text, m.redacted_by IS NULL FROM messages m JOIN events e ON e.number = coalesce(m.redacted_by, m.subject_redacted_by)
         LEFT JOIN texts t ON t.event = e.number AND t.field = 'why' WHERE m.number = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    let found = statement
-        .query_row([number], |row| Ok(Erased { number: row.get(0)?, by: rows::party(row, 1)?, why: row.get(2)? }));
+    let found = statement.query_row([number], |row| {
+        Ok(Erased { number: row.get(0)?, by: rows::party(row, 1)?, why: row.get(2)?, only_subject: row.get(3)? })
+    });
     found.optional()
 }

@@ -143,6 +143,24 @@ impl Facts for View<'_> {
         self.all(sql, [thread.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
+    fn thread_messages_after(&self, thread: &ThreadId, after: Number, limit: usize) -> Result<Vec<Message>> {
+        self.messages(
+            "WHERE m.thread = ?1 AND m.number > ?2 ORDER BY m.number LIMIT ?3",
+            params![thread.as_str(), after, limit],
+            true,
+        )
+    }
+
+    fn thread_messages_until(&self, thread: &ThreadId, until: Timestamp, limit: usize) -> Result<Vec<Message>> {
+        let mut last = self.messages(
+            "WHERE m.thread = ?1 AND m.sent_at <= ?2 ORDER BY m.number DESC LIMIT ?3",
+            params![thread.as_str(), until.millis(), limit],
+            false,
+        )?;
+        last.reverse();
+        Ok(last)
+    }
+
     fn message(&self, id: Number) -> Result<Option<Message>> {
         let Ok(id) = i64::try_from(id) else { return Ok(None) };
         Ok(self.messages("WHERE m.number = ?1", [id], true)?.pop())
@@ -358,10 +376,19 @@ impl Facts for View<'_> {
 
     fn events(&self, query: &EventQuery<'_>) -> Result<Vec<Event>> {
         let [after, up_to] = [query.after, query.up_to].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+        let kinds = (!query.kinds.is_empty()).then(|| format!(",{},", query.kinds.join(",")));
+        let [since, until] = [query.since, query.until].map(|time| time.map(Timestamp::millis));
         self.all(
-            "SELECT number, payload, hash FROM events WHERE number > ?1 AND number <= ?2 AND (?3 IS NULL OR kind = ?3 COLLATE NOCASE)
-             AND (?4 IS NULL OR actor = ?4 COLLATE NOCASE) ORDER BY number",
-            params![after, up_to, query.kind, query.actor],
+            "SELECT number, payload, hash FROM events WHERE number > ?1 AND number <= ?2
+             AND (?3 IS NULL OR instr(?3, ',' || kind || ',') > 0) AND (?4 IS NULL OR actor = ?4 COLLATE NOCASE)
+             AND (?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at <= ?6) AND (?7 IS NULL OR CASE
+                WHEN kind = 'message_sent' THEN
+                    EXISTS (SELECT 1 FROM messages m WHERE m.number = events.number AND m.thread = ?7)
+                WHEN kind IN ('mail_surfaced', 'mail_read', 'mail_acked') THEN
+                    EXISTS (SELECT 1 FROM json_each(payload, '$.messages') j CROSS JOIN messages m
+                        WHERE m.number = j.value AND m.thread = ?7)
+                ELSE 1 END) ORDER BY number",
+            params![after, up_to, kinds, query.actor, since, until, query.thread.map(ThreadId::as_str)],
             rows::event,
         )
     }

@@ -8,6 +8,24 @@ use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use super::Sqlite;
 use crate::filesystem::not_a_file;
 
+/// Whether something stood in the way of reading, so that it says nothing about what there is to read.
+pub(super) fn keeps_from_reading(fault: &Error) -> bool {
+    matches!(
+        fault.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied
+                | ErrorCode::OutOfMemory
+                | ErrorCode::OperationInterrupted
+        )
+    )
+}
+
 pub(super) struct Fault<'a> {
     folder: &'a Path,
 }

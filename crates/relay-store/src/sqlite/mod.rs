@@ -1,7 +1,9 @@
 //! The embedded store: one SQLite file per project, behind a fair gate.
 
 mod apply;
+pub mod backup;
 mod clean;
+mod compare;
 mod entries;
 mod facts;
 mod fault;
@@ -10,10 +12,12 @@ mod inbox;
 mod open;
 #[cfg(test)]
 mod plan;
-pub mod replay;
+pub mod rebuild;
+mod replay;
 mod rows;
 mod search;
 mod transaction;
+mod verify;
 mod view;
 mod watch;
 
@@ -33,6 +37,8 @@ use crate::filesystem::io_refusal;
 use crate::presence::Files;
 use fault::Fault;
 use gate::Gate;
+use open::FileId;
+pub(crate) use verify::Snapshot;
 use view::View;
 
 /// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store, if its turn comes soon.
@@ -46,6 +52,8 @@ const TIDY_PATIENCE: Span = Span::millis(50);
 pub struct Sqlite {
     folder: PathBuf,
     connection: Connection,
+    /// The file that is open.
+    file: FileId,
     presence: Files,
     project: String,
     /// Whether this process has added to the log.
@@ -70,21 +78,23 @@ impl Sqlite {
         folder.join("relay.db")
     }
 
+    /// Whether there is a store, or was one.
     pub(crate) fn exists(folder: &Path) -> Result<bool> {
         match std::fs::symlink_metadata(Self::file(folder)) {
             Ok(_) => Ok(true),
-            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(open::history_is_known(folder)),
             Err(fault) => Err(io_refusal(folder, &fault)),
         }
     }
 
     /// Opens the store in a folder, makes or migrates it where needed, and gives a new one its first event.
     pub(crate) fn open(folder: &Path, project: &ProjectKey, gate_wait: Span, now: i64) -> Result<Self> {
-        let connection = open::connect(folder, gate_wait)?;
+        let (connection, file) = open::connect(folder, gate_wait)?;
         let presence = Files::open(folder)?;
         let mut store = Sqlite {
             folder: folder.to_owned(),
             connection,
+            file,
             presence,
             project: String::new(),
             committed: Cell::new(false),
@@ -125,6 +135,17 @@ impl Sqlite {
         Fault::new(&self.folder).refuse(fault)
     }
 
+    /// Refuses when another file stands in the place of the one that is open: what would be written there is lost.
+    pub(crate) fn must_be_current(&self) -> Result<()> {
+        match open::file_id(&self.folder) {
+            Some(file) if file == self.file => Ok(()),
+            Some(_) => Err(Code::StoreBusy.refuse("the store was rebuilt while this command waited")),
+            // A project that moved takes its store along, and with it the file that is open.
+            None if self.folder.exists() => open::must_be_there(&self.folder),
+            None => Ok(()),
+        }
+    }
+
     fn log_bytes(&self) -> u64 {
         std::fs::metadata(self.folder.join("relay.db-wal")).map_or(0, |metadata| metadata.len())
     }
@@ -162,6 +183,7 @@ impl Sqlite {
     /// event. The log is folded into the store as well unless a reader stands in the way.
     pub fn drain(&self, gate_wait: Span) -> Result<u64> {
         let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
+        self.must_be_current()?;
         let number = self.read()?.tip()?.number;
         self.sync()?;
         self.fold();
@@ -170,6 +192,7 @@ impl Sqlite {
 
     /// Makes everything that can be read now durable. What is no longer in the log was synced when it was folded.
     pub(crate) fn sync(&self) -> Result<()> {
+        self.must_be_current()?;
         let log = self.folder.join("relay.db-wal");
         match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
             Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(io_refusal(&log, &fault)),
@@ -213,10 +236,13 @@ fn patience(log: u64, gate_wait: Span) -> Option<Span> {
 impl Store for Sqlite {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
         let gate = Gate::take(&self.folder, errand)?;
+        self.must_be_current()?;
         Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
     }
 
     fn read(&self) -> Result<Box<dyn Facts + '_>> {
+        // Whoever waits for mail would look into the old file for ever.
+        self.must_be_current()?;
         Ok(Box::new(View::read(&self.connection, &self.folder, &self.project)?))
     }
 

@@ -1,6 +1,7 @@
 //! Opening the file: whose it is, where it lies, which version wrote it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,9 +17,9 @@ use super::gate::Gate;
 use crate::filesystem::{check_owner, io_refusal, must_be_local, private_file};
 
 /// The format that this relay reads and writes.
-const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 1;
 /// "rely": marks the file as relay's.
-const APPLICATION: i64 = 0x7265_6c79;
+pub(super) const APPLICATION: i64 = 0x7265_6c79;
 /// Older libraries can corrupt a store when two connections meet at a reset of the write-ahead log.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
@@ -29,16 +30,34 @@ mod embedded {
     refinery::embed_migrations!("migrations");
 }
 
-pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
+/// A file by its device and its number there, which a name that leads to it may change.
+pub(super) type FileId = (u64, u64);
+
+pub(super) fn file_id(folder: &Path) -> Option<FileId> {
+    fs::metadata(Sqlite::file(folder)).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Opens the file, and says which one it is.
+pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
+    match connect_now(folder, gate_wait) {
+        Err(refusal) if refusal.code == Code::StoreDamaged => {
+            // Whoever rebuilds the store holds the gate while one file goes and the other comes.
+            drop(Gate::take(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true }));
+            connect_now(folder, gate_wait)
+        }
+        outcome => outcome,
+    }
+}
+
+fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
     let path = Sqlite::file(folder);
     must_be_local(folder)?;
     let had_history = history_is_known(folder);
-    if had_history && !path.exists() {
-        return Err(lost(folder, "is gone"));
-    }
+    must_be_there(folder)?;
     // Made by us first: SQLite gives its log and shared memory the mode of the file itself.
     let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
-    check_owner(&path, &file.metadata().map_err(|fault| io_refusal(&path, &fault))?)?;
+    let metadata = file.metadata().map_err(|fault| io_refusal(&path, &fault))?;
+    check_owner(&path, &metadata)?;
     drop(file);
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(
@@ -53,12 +72,22 @@ pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<Connection> {
     if version != SCHEMA {
         migrate(&mut connection, folder, gate_wait)?;
     }
-    Ok(connection)
+    // By now its log is open too. When the name still leads to the same file, they belong together.
+    let id = (metadata.dev(), metadata.ino());
+    if file_id(folder) != Some(id) {
+        return Err(lost(folder, "was replaced"));
+    }
+    Ok((connection, id))
+}
+
+/// Refuses a store that is gone where there was a history.
+pub(super) fn must_be_there(folder: &Path) -> Result<()> {
+    if history_is_known(folder) && !Sqlite::file(folder).exists() { Err(lost(folder, "is gone")) } else { Ok(()) }
 }
 
 /// A folder gets its name after the first event was committed. It is looked for before the store, so that somebody who
 /// makes both at this moment is not taken for damage.
-fn history_is_known(folder: &Path) -> bool {
+pub(super) fn history_is_known(folder: &Path) -> bool {
     folder.join("project").exists()
 }
 
@@ -69,7 +98,7 @@ fn lost(folder: &Path, how: &str) -> Refusal {
         .with("path", folder.to_string_lossy())
 }
 
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     // A folder that resolves through a link of the system's own (`/tmp` on some) is not the link we guard against.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -86,7 +115,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// The version that wrote the file; 0 for an empty one. Refuses what is newer, or not relay's.
-fn version(connection: &Connection, folder: &Path) -> Result<i64> {
+pub(super) fn version(connection: &Connection, folder: &Path) -> Result<i64> {
     let read = |pragma: &str| {
         connection.query_row(pragma, [], |row| row.get::<_, i64>(0)).map_err(|fault| Fault::new(folder).refuse(&fault))
     };
@@ -114,6 +143,12 @@ fn migrate(connection: &mut Connection, folder: &Path, gate_wait: Span) -> Resul
     }
     let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(refuse)?;
+    lay_out(connection, folder)
+}
+
+/// Makes the tables, or brings them to this relay's format, and marks the file as such.
+pub(super) fn lay_out(connection: &mut Connection, folder: &Path) -> Result<()> {
+    let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
     let migrated = embedded::migrations::runner().set_abort_divergent(true).run(connection);
     if let Err(fault) = migrated {
         // Refinery hides SQLite's own code; a plain write asks for it again.

@@ -225,12 +225,20 @@ fn events_are_read_between_two_numbers_and_of_one_kind_or_actor() {
         check(EventQuery::between(1, 3), &[2, 3]);
         check(EventQuery::between(4, u64::MAX), &[]);
         check(EventQuery::between(u64::MAX, u64::MAX), &[]);
-        check(EventQuery { kind: Some("agent_registered"), ..all }, &[2, 3, 4]);
-        check(EventQuery { kind: Some("Agent_Registered"), after: 2, ..all }, &[3, 4]);
-        check(EventQuery { kind: Some("agent"), ..all }, &[]);
+        check(EventQuery { kinds: &["agent_registered"], ..all }, &[2, 3, 4]);
+        check(EventQuery { kinds: &["agent_registered"], after: 2, ..all }, &[3, 4]);
+        check(EventQuery { kinds: &["project_opened", "agent_registered"], up_to: 2, ..all }, &[1, 2]);
+        check(EventQuery { kinds: &["agent"], ..all }, &[]);
+        check(EventQuery { kinds: &["registered", "project"], ..all }, &[]);
         check(EventQuery { actor: Some("redforest"), ..all }, &[3]);
         check(EventQuery { actor: Some("relay"), ..all }, &[1]);
-        check(EventQuery { actor: Some("RedForest"), kind: Some("project_opened"), ..all }, &[]);
+        check(EventQuery { actor: Some("RedForest"), kinds: &["project_opened"], ..all }, &[]);
+        let opened = facts.events(&EventQuery::between(0, 1)).unwrap().remove(0).payload.at;
+        let (before, after) = (opened.minus(Span::millis(1)), opened.plus(Span::days(36_500)));
+        check(EventQuery { until: Some(before), ..all }, &[]);
+        check(EventQuery { until: Some(opened), up_to: 1, ..all }, &[1]);
+        check(EventQuery { since: Some(opened), up_to: 1, ..all }, &[1]);
+        check(EventQuery { since: Some(after), ..all }, &[]);
     });
 }
 

@@ -5,7 +5,7 @@ use relay_core::domain::event::{Happened, Number, Twin};
 use relay_core::domain::message::{Importance, Message};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_core::store::{InboxQuery, Store, Tx};
+use relay_core::store::{EventQuery, InboxQuery, Store, Tx};
 
 use super::{Mail, NOW, Place, append, each, ids, later, party, register, send, thread, write};
 
@@ -177,6 +177,41 @@ fn sent_mail_is_found_by_sender_and_time() {
         let last = facts.thread_messages(&thread("bd-1"), 2).unwrap();
         assert_eq!(ids(&last, |message| message.id), [sent[1], sent[2]], "the last two, oldest first");
         assert!(last.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
+        for (after, limit, expected) in [
+            (0, 9, &sent[..]),
+            (0, 2, &sent[..2]),
+            (sent[0], 9, &sent[1..]),
+            (sent[1], 1, &sent[2..]),
+            (sent[2], 9, &[]),
+        ] {
+            let found = facts.thread_messages_after(&thread("BD-1"), after, limit).unwrap();
+            assert_eq!(ids(&found, |message| message.id), expected, "{after} {limit}");
+            assert!(found.iter().all(|message| message.body.is_some() && !message.deliveries.is_empty()), "whole");
+        }
+        for (until, limit, expected) in
+            [(20, 9, &sent[..]), (20, 1, &sent[2..]), (19, 9, &sent[..2]), (0, 9, &sent[..1]), (-1, 9, &[])]
+        {
+            let found = facts.thread_messages_until(&thread("BD-1"), later(until), limit).unwrap();
+            assert_eq!(ids(&found, |message| message.id), expected, "{until} {limit}");
+            assert!(found.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
+        }
+        drop(facts);
+        let elsewhere = write(&*store, |tx| send(tx, &Mail { thread: "bd-2", ..Mail::default() }));
+        let read = write(&*store, |tx| {
+            [vec![sent[0]], vec![elsewhere], vec![elsewhere, sent[1]]].map(|messages| {
+                append(tx, "RedForest", NOW, Happened::MailRead { agent: party("RedForest"), messages })
+            })
+        });
+        let facts = store.read().unwrap();
+        for (id, expected) in [
+            ("BD-1", vec![sent[0], sent[1], sent[2], read[0], read[2]]),
+            ("bd-2", vec![elsewhere, read[1], read[2]]),
+            ("bd-3", vec![]),
+        ] {
+            let (id, kinds) = (thread(id), ["message_sent", "mail_read"]);
+            let query = EventQuery { thread: Some(&id), kinds: &kinds, ..EventQuery::between(0, u64::MAX) };
+            assert_eq!(ids(&facts.events(&query).unwrap(), |event| event.number), expected, "{id}");
+        }
         let whole = facts.message(sent[1]).unwrap().unwrap();
         assert_eq!(whole.body.as_deref(), Some("text"));
         assert_eq!(facts.envelope(sent[1]).unwrap(), Some(Message { body: None, ..whole }));

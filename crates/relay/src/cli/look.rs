@@ -1,8 +1,8 @@
 use relay_core::store::Result;
-use relay_core::verbs::look::{EventFilter, Input};
+use relay_core::verbs::look::Input;
 use relay_core::verbs::{self, Request};
 
-use super::words;
+use super::{log, words};
 use crate::app::App;
 
 /// Look at anything: messages, threads, agents, claims, contacts, history
@@ -11,12 +11,14 @@ use crate::app::App;
     after_help = "Examples:\n  relay look message 128\n  relay look thread bd-123\n  relay look reservations src/auth.rs\n  relay look search login token\n  relay look playbook CONTACT_REQUIRED"
 )]
 pub struct Args {
-    /// message N | thread [T] | agents | agent NAME | reservations [PATH] | contacts | outbox | events | search WORDS |
-    /// status | debt | playbook CODE
+    /// message N | thread [T] | agents | agent NAME | reservations [PATH] | contacts | outbox | events | line PATH:N |
+    /// search WORDS | status | debt | playbook CODE
     #[arg(value_name = "WHAT", required = true)]
     what: Vec<String>,
     #[command(flatten)]
     page: Page,
+    #[command(flatten)]
+    events: log::Events,
 }
 
 /// Which part of a long list.
@@ -26,13 +28,13 @@ pub struct Page {
     #[arg(long, value_name = "N")]
     after: Option<String>,
     /// At most this many [default: 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N")]
     limit: Option<String>,
 }
 
 impl Args {
     pub fn run(&self, app: &App) -> u8 {
-        look(app, self.what.clone(), &self.page)
+        answer(app, self.page.input(self.what.clone()).and_then(|input| self.events.input(input)))
     }
 }
 
@@ -40,7 +42,7 @@ fn look(app: &App, what: Vec<String>, page: &Page) -> u8 {
     answer(app, page.input(what))
 }
 
-fn answer(app: &App, input: Result<Input>) -> u8 {
+pub fn answer(app: &App, input: Result<Input>) -> u8 {
     match input {
         Ok(input) if input.what.first().is_some_and(|noun| noun == "playbook") => text_only(app, &input),
         other => app.run(other.map(Request::Look), "look"),
@@ -48,7 +50,7 @@ fn answer(app: &App, input: Result<Input>) -> u8 {
 }
 
 impl Page {
-    fn input(&self, what: Vec<String>) -> Result<Input> {
+    pub fn input(&self, what: Vec<String>) -> Result<Input> {
         let (after, limit) = (words::number(self.after.as_deref())?, words::count("--limit", self.limit.as_deref())?);
         Ok(Input { what, after, limit, ..Input::default() })
     }
@@ -108,23 +110,7 @@ pub enum Reading {
     /// Show where the project stands
     #[command(after_help = "Example:\n  relay status")]
     Status,
-    /// Show the history, the newest part unless told otherwise
-    #[command(
-        after_help = "Examples:\n  relay log --limit 20\n  relay log --by BlueLake --kind message_sent\n  relay log --after 0"
-    )]
-    Log {
-        #[command(flatten)]
-        page: Page,
-        /// Only this agent's
-        #[arg(long, value_name = "NAME")]
-        by: Option<String>,
-        /// Only events of this kind
-        #[arg(long, value_name = "KIND")]
-        kind: Option<String>,
-        /// Only this thread's
-        #[arg(long, value_name = "T")]
-        thread: Option<String>,
-    },
+    Log(log::Args),
 }
 
 impl Reading {
@@ -138,13 +124,7 @@ impl Reading {
             Reading::Reservations { path, page } => look(app, words("reservations", path.as_slice()), page),
             Reading::Search { words: wanted, page } => look(app, words("search", wanted), page),
             Reading::Status => look(app, words("status", &[]), none),
-            Reading::Log { page, by, kind, thread } => {
-                let filter = EventFilter { by: by.clone(), kind: kind.clone(), thread: thread.clone() };
-                // People want the end of the history rather than its beginning.
-                let newest = page.after.is_none();
-                let input = page.input(words("events", &[]));
-                answer(app, input.map(|input| Input { newest, filter, ..input }))
-            }
+            Reading::Log(args) => args.run(app),
         }
     }
 }

@@ -2,18 +2,23 @@
 
 mod ack;
 mod atoms;
+mod backup;
 mod drain;
+mod export;
 mod link;
+mod log;
 mod look;
 mod operator;
 mod poll;
 mod prepare;
+mod rebuild;
 mod recover;
 mod redact;
 mod release;
 mod reserve;
 mod send;
 mod start;
+mod verify;
 mod words;
 
 use clap::{Args, Parser, Subcommand};

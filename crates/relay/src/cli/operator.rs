@@ -22,6 +22,10 @@ pub enum Operator {
     Health,
     Drain(super::drain::Args),
     Redact(super::redact::Args),
+    Backup(super::backup::Args),
+    Export(super::export::Args),
+    Verify(super::verify::Args),
+    Rebuild(super::rebuild::Args),
     /// List the projects on this bus, or follow one that was moved
     #[command(after_help = "Examples:\n  relay project list\n  relay project move /old/path /new/path")]
     Project {
@@ -83,6 +87,10 @@ impl Operator {
             Operator::Health => app.answer("health", health(app)),
             Operator::Drain(args) => args.run(app),
             Operator::Redact(args) => args.run(app),
+            Operator::Backup(args) => args.run(app),
+            Operator::Export(args) => args.run(app),
+            Operator::Verify(args) => args.run(app),
+            Operator::Rebuild(args) => args.run(app),
             Operator::Project { action: ProjectAction::List } => app.answer("project", list(app)),
             Operator::Project { action: ProjectAction::Move { old, new } } => {
                 app.answer("project", follow(app, old, new))

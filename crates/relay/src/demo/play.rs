@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use relay_core::domain::plain::escape_line;
 use relay_core::error::Code;
 use relay_core::store::Result;
 use serde_json::Value;
@@ -30,8 +31,17 @@ pub(super) fn play(stage: &mut Stage) -> Result<()> {
     {
         stage.pause();
         scene(stage, &desks)?;
+        drain(stage, &desks)?;
     }
-    Ok(())
+    stage.pause();
+    all_is_in_git(stage, &desks)
+}
+
+/// The archive follows; here after every scene, elsewhere when a moment has passed.
+fn drain(stage: &Stage, desks: &Desks) -> Result<Reply> {
+    let reply = stage.run(BLUE, &desks.blue, &["drain", "--wait"])?.success()?;
+    let durable = reply.value("/result/durable_up_to")?.clone();
+    reply.expect("/result/archive/number", durable)
 }
 
 /// Narrates a step in one line.
@@ -203,11 +213,34 @@ fn all_is_given_back(stage: &mut Stage, desks: &Desks) -> Result<()> {
     let reply = stage.run(GOLD, &desks.gold, &["look", "reservations"])?.success()?.expect("/result/total", 0)?;
     tell(stage, reply, "{/result/total} claims are left")?;
     let reply = stage.run(GOLD, &desks.gold, &["log", "--limit", "8"])?.success()?;
-    let newest = reply.list("/result/events")?.last().and_then(|event| event["number"].as_u64());
+    let newest = reply.list("/result/events")?.first().and_then(|event| event["number"].as_u64());
     let reply = reply.expect("/result/cursor", newest)?;
-    let mut lines = vec![reply.fill("{/result/cursor} events are on record; the last of them:")?];
-    lines.extend(reply.fill_each("/result/events", "#{/number} {/at} {/actor} {/kind}")?);
+    let mut lines = vec![reply.fill("{/result/cursor} events are on record; the newest of them:")?];
+    lines.extend(reply.fill_each("/result/events", "#{/number} {/actor} {/text}")?);
     stage.tell(&reply, &lines);
+    Ok(())
+}
+
+/// The end is in git: a plain clone shows who did what, and every message as a file.
+fn all_is_in_git(stage: &mut Stage, desks: &Desks) -> Result<()> {
+    let reply = drain(stage, desks)?;
+    let archive = reply.value("/result/archive/path")?.as_str().unwrap_or_default().to_owned();
+    let line = "all {/result/archive/number} events are in git as well, in {/result/archive/path}; cloned:";
+    tell(stage, reply, line)?;
+    stage.clone_archive(&archive)?;
+    let log = stage.run_git(&["log", "--oneline", "--no-decorate"])?;
+    tell_output(stage, &log)?;
+    let found = stage.run_git(&["grep", "--files-with-matches", "I need ten minutes", "--", "threads"])?;
+    let path = found.value("/output/0")?.as_str().unwrap_or_default().to_owned();
+    let letter = stage.run_git(&["show", &format!("HEAD:{path}")])?;
+    tell_output(stage, &letter)
+}
+
+/// What git said, line by line.
+fn tell_output(stage: &mut Stage, reply: &Reply) -> Result<()> {
+    let lines =
+        reply.list("/output")?.iter().map(|line| escape_line(line.as_str().unwrap_or_default())).collect::<Vec<_>>();
+    stage.tell(reply, &lines);
     Ok(())
 }
 

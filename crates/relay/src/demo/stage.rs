@@ -18,6 +18,11 @@ use super::reply::Reply;
 use crate::output::Output;
 use crate::{environment, process};
 
+/// The folder of the clone that the play ends in.
+const CLONE: &str = "history";
+/// Who reads it there: it needs no relay.
+const ANYBODY: &str = "anybody";
+
 pub(super) struct Stage {
     /// Removed with everything in it when the stage is dropped, however the play ended.
     root: TempDir,
@@ -102,8 +107,12 @@ impl Stage {
         self.git(&["worktree", "add", "--quiet", "-b", "login", &linked.to_string_lossy()])
     }
 
-    /// git with an identity of its own, and nothing of the caller's: no configuration, no hooks, no variables.
     fn git(&self, arguments: &[&str]) -> Result<()> {
+        self.git_in(&self.main_worktree(), arguments).map(|_| ())
+    }
+
+    /// git with an identity of its own, and nothing of the caller's: no configuration, no hooks, no variables.
+    fn git_in(&self, folder: &Path, arguments: &[&str]) -> Result<String> {
         let mut command = process::new("git");
         command
             .env_clear()
@@ -115,16 +124,29 @@ impl Stage {
             .args(["-c", "init.defaultBranch=main", "-c", "user.name=relay demo"])
             .args(["-c", "user.email=demo@relay.invalid"])
             .args(arguments)
-            .current_dir(self.main_worktree())
+            .current_dir(folder)
             .stdin(Stdio::null());
         let output = command.output().map_err(|fault| {
             Code::ArchiveUnavailable.refuse(format!("the demo needs git, and `git` cannot be run: {fault}"))
         })?;
         if output.status.success() {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         Err(Code::ArchiveUnavailable.refuse(format!("`git {}`: {}", arguments.join(" "), said.trim())))
+    }
+
+    /// A plain clone of the archive, as anybody would make one.
+    pub fn clone_archive(&self, archive: &str) -> Result<()> {
+        self.git_in(self.root.path(), &["clone", "--quiet", "--end-of-options", archive, CLONE]).map(|_| ())
+    }
+
+    /// What git says in the clone.
+    pub fn run_git(&self, arguments: &[&str]) -> Result<Reply> {
+        let output = self.git_in(&self.root.path().join(CLONE), arguments)?;
+        let run = std::iter::once("git").chain(arguments.iter().copied()).map(str::to_owned).collect();
+        let lines: Vec<&str> = output.lines().collect();
+        Ok(Reply { agent: ANYBODY.to_owned(), run, status: 0, answer: json!({"output": lines}) })
     }
 
     /// This same binary in the temporary home. Nothing of the caller's environment reaches it.
@@ -134,8 +156,11 @@ impl Stage {
         let mut command = process::new(program);
         command
             .env_clear()
+            .envs(environment::search_path().map(|path| ("PATH", path)))
             .env("HOME", self.root.path())
             .env("RELAY_HOME", self.home())
+            // The play drains when it has come to its end, so no process stays behind.
+            .env("RELAY_DRAIN", "later")
             .arg("--json")
             .args(arguments)
             .current_dir(folder)

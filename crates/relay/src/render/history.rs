@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;
+use relay_core::domain::holding::End;
 use relay_core::domain::plain::escape_line;
-use relay_core::verbs::look::{Outcome, Status};
+use relay_core::domain::time::Timestamp;
+use relay_core::verbs::look::{Events, HeldShape, Layout, Line, Outcome, Status};
 use relay_core::verbs::recover;
 use relay_core::wire::v1::{AgentShape, EventShape, MessageShape};
 use serde_json::Value;
@@ -47,7 +49,8 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         Outcome::Contacts { links } => state::links(links, page),
         Outcome::Outbox { outbox } if outbox.is_empty() => "You sent nothing yet.\n".to_owned(),
         Outcome::Outbox { outbox } => outbox.iter().map(|message| with_recipients(message, page)).collect(),
-        Outcome::Events { events, .. } => events.iter().map(event).collect(),
+        Outcome::Events(events) => self::events(events, page.now),
+        Outcome::Line(line) => self::line(line, page),
         Outcome::Search { found } if found.is_empty() => "Nothing found.\n".to_owned(),
         Outcome::Search { found } => found.iter().map(|message| mail::message(message, page)).collect(),
         Outcome::Status(status) => self::status(status, page),
@@ -136,67 +139,77 @@ fn status(status: &Status, page: &Page<'_>) -> String {
     text
 }
 
-/// One line of the history: who did what.
-fn event(event: &EventShape) -> String {
-    let word = |name: &str| match event.data.get(name) {
-        Some(Value::String(text)) => escape_line(text),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
-    };
-    let numbers = |name: &str| match event.data.get(name) {
-        Some(Value::Array(numbers)) => numbers
-            .iter()
-            .map(|number| format!("#{}", number.as_u64().unwrap_or_default()))
-            .collect::<Vec<_>>()
-            .join(" "),
-        _ => String::new(),
-    };
-    let what = match event.kind.as_str() {
-        "project_opened" => format!("opened the project {}", word("path")),
-        "project_moved" => format!("moved the project to {}", word("to")),
-        "other_project_moved" => format!("noted that {} is now {}", word("from"), word("to")),
-        "agent_registered" => "registered".to_owned(),
-        "agent_resumed" => "resumed".to_owned(),
-        "agent_suspended" => format!("suspended {}", word("agent")),
-        "agent_reinstated" => format!("let {} act again", word("agent")),
-        "agent_retired" => format!("retired {}", word("agent")),
-        "policy_set" => format!("chose policy {}", word("policy")),
-        "thread_prepared" => format!("joined {}", word("thread")),
-        "thread_left" => format!("left {}", word("thread")),
-        "thread_closed" => format!("closed {}", word("thread")),
-        "message_sent" => format!("wrote to {} in {}", recipients(&event.data), word("thread")),
-        "held_lapsed" => format!("gave up delivering #{} to {}", word("message"), word("recipient")),
-        "mail_surfaced" if numbers("messages").is_empty() => "was told of contested claims".to_owned(),
-        "mail_surfaced" => format!("was shown {}", numbers("messages")),
-        "mail_read" => format!("read {}", numbers("messages")),
-        "mail_acked" => format!("acknowledged {}", numbers("messages")),
-        "reservation_granted" => {
-            let conflicts = numbers("conflicts");
-            let contested = if conflicts.is_empty() { String::new() } else { format!(", against {conflicts}") };
-            format!("reserved {} until {}{contested}", word("pattern"), word("expires_at"))
-        }
-        "reservation_renewed" => "renewed claims".to_owned(),
-        "reservation_released" => format!("released {}", numbers("claims")),
-        "reservation_taken" => format!("took #{} over from {}: {}", word("id"), word("from"), word("why")),
-        "link_requested" => format!("asked {} for contact", word("to")),
-        "link_accepted" => format!("accepted contact #{}", word("link")),
-        "link_blocked" => format!("blocked {}", word("other")),
-        "link_revoked" => format!("revoked contact #{}", word("link")),
-        other => other.to_owned(),
-    };
-    format!(
-        "{} {} {} {what}\n",
-        format!("#{}", event.number).bold(),
-        event.at.to_string().dimmed(),
-        event.actor.green()
-    )
+/// A part of the history.
+fn events(page: &Events, now: Timestamp) -> String {
+    if page.events.is_empty() && page.layout != Layout::Line {
+        return "Nothing on record.\n".to_owned();
+    }
+    let entries: Vec<String> = page.events.iter().map(|event| entry(event, page.layout, now)).collect();
+    let mut text = entries.join(if page.layout == Layout::Full { "\n" } else { "" });
+    if let Some(before) = page.before {
+        let _ = writeln!(text, "{}", format!("(older: --before {before})").dimmed());
+    }
+    text
 }
 
-fn recipients(data: &Value) -> String {
-    let names = data["recipients"].as_array().map(|recipients| {
-        recipients.iter().filter_map(|recipient| recipient["party"].as_str()).collect::<Vec<_>>().join(", ")
-    });
-    names.unwrap_or_default()
+/// One event: who did what and, at length, when and with which words.
+fn entry(event: &EventShape, layout: Layout, now: Timestamp) -> String {
+    let (number, actor, what) = (format!("#{}", event.number), escape_line(&event.actor), escape_line(&event.text));
+    match layout {
+        Layout::Line => format!("{} {} {} {what}\n", number.bold(), event.at.to_string().dimmed(), actor.green()),
+        Layout::Short => format!("{} {} {what}\n", number.yellow(), actor.green()),
+        Layout::Full => {
+            let when = format!("{} ({})", event.at, relative(event.at, now));
+            let mut text = format!("{} {} {}\n    {what}\n", number.yellow(), actor.green(), when.dimmed());
+            for field in ["subject", "task", "why"] {
+                if let Some(written) = event.data.get(field).and_then(Value::as_str) {
+                    let _ = writeln!(text, "    {field}: {}", escape_line(written));
+                }
+            }
+            text
+        }
+    }
+}
+
+/// Who held a path when a line of it was changed.
+fn line(line: &Line, page: &Page<'_>) -> String {
+    let change = &line.change;
+    let place = format!("{}:{}", escape_line(&change.path), change.line);
+    let mut text = format!("{place} was last changed by {}\n", change.commit.yellow());
+    let _ = writeln!(text, "    {}", escape_line(&change.subject));
+    let when = format!("{} ({})", change.at, relative(change.at, page.now));
+    let _ = writeln!(text, "    {}, {}", escape_line(&change.author), when.dimmed());
+    if change.edited {
+        let _ = writeln!(text, "    It reads otherwise in the working tree; that change is not committed.");
+    }
+    for held in &line.held {
+        let _ = writeln!(text, "{} held it: {}", held.holder.green(), self::held(held));
+    }
+    if line.held.is_empty() {
+        let _ = writeln!(text, "Nobody held it then.");
+    }
+    if let Some(last) = &line.last {
+        let _ = writeln!(text, "The last before was {}: {}", last.holder.green(), self::held(last));
+    }
+    line.messages.iter().for_each(|message| text.push_str(&mail::message(message, page)));
+    text
+}
+
+fn held(held: &HeldShape) -> String {
+    let mode = if held.exclusive { "" } else { ", shared" };
+    let reason = held.reason.as_ref().map(|thread| format!(" for {thread}")).unwrap_or_default();
+    let turn = if held.generation > 0 { format!(", taken over {}", times(held.generation)) } else { String::new() };
+    let end = match held.end {
+        End::Expiry => "expiry",
+        End::Release => "release",
+        End::Takeover => "takeover",
+    };
+    let pattern = escape_line(&held.pattern);
+    format!("#{} {pattern}{reason}{mode}, from {} until its {end} at {}{turn}", held.id, held.from, held.until)
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 pub fn recover(outcome: &recover::Outcome) -> String {

@@ -23,7 +23,7 @@ pub struct Page<'a> {
 
 pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
     let page = Page { now, boundary };
-    let mut text = match &done.outcome {
+    let text = match &done.outcome {
         Outcome::Start(outcome) => state::start(outcome, &page),
         Outcome::Prepare(outcome) => state::prepare(outcome, &page),
         Outcome::Reserve(outcome) => state::reserve(outcome, &page),
@@ -47,10 +47,15 @@ pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
         Outcome::Leave(outcome) if outcome.left => format!("You left {}.\n", outcome.thread),
         Outcome::Leave(outcome) => format!("You were not in {}.\n", outcome.thread),
     };
-    signals(&mut text, &done.signals);
-    if !done.next.is_empty() {
+    closing(text, &done.signals, &done.next)
+}
+
+/// What stands under every answer: the signals, and what to do next.
+pub fn closing(mut text: String, signals: &[Signal], next: &[String]) -> String {
+    self::signals(&mut text, signals);
+    if !next.is_empty() {
         let _ = writeln!(text, "{}", "Next:".bold());
-        for command in &done.next {
+        for command in next {
             let _ = writeln!(text, "  {}", escape_line(command).cyan());
         }
     }

@@ -1,89 +1,112 @@
 //! The history, line by line, as far as the viewer may see it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
+use super::filter::{Sieve, followed};
 use super::{Input, Looking, Outcome};
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, Happened, Number};
-use crate::domain::name::{Party, ProjectKey};
-use crate::store::{EventQuery, Result};
+use crate::domain::name::ProjectKey;
+use crate::domain::telling::tell;
+use crate::store::{Facts, Result};
 use crate::verbs::writing::internal;
 use crate::wire::v1::EventShape;
 
-/// Which events are wanted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EventFilter {
-    pub kind: Option<String>,
-    pub by: Option<String>,
-    pub thread: Option<String>,
+/// A page of the history.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Events {
+    pub events: Vec<EventShape>,
+    /// Everything up to here was looked at.
+    pub cursor: Number,
+    /// Of a page from the end: older ones are found before this number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Number>,
+    /// For people.
+    #[serde(skip)]
+    pub layout: Layout,
+}
+
+/// How much of an event a person is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Layout {
+    #[default]
+    Line,
+    /// A line without the time.
+    Short,
+    /// As `git log` shows a commit.
+    Full,
 }
 
 /// How many numbers one step through a filtered history covers.
-const STEP: Number = 1_000;
+pub(in crate::verbs) const STEP: Number = 1_000;
 
 pub(super) fn look(looking: &Looking<'_>, input: &Input) -> Result<Outcome> {
     let (after, tip) = (input.after.unwrap_or(0), looking.facts.tip()?.number);
-    let page = Page { looking, moves: looking.facts.moves()?, filter: &input.filter, events: Vec::new() };
-    if input.newest { page.newest(after, tip) } else { page.oldest(after, tip) }
+    let up_to = input.before.map_or(tip, |before| tip.min(before.saturating_sub(1)));
+    let sieve = Sieve::new(looking, &input.filter)?;
+    let page = Page { looking, moves: looking.facts.moves()?, sieve, events: Vec::new(), layout: input.layout };
+    let from_the_end = input.newest || (input.before.is_some() && input.after.is_none());
+    let mut page = if from_the_end { page.newest(after, up_to)? } else { page.oldest(after, up_to)? };
+    if from_the_end && !input.newest {
+        page.events.reverse();
+    }
+    Ok(Outcome::Events(Box::new(page)))
 }
 
 /// A page of the history under way, filled step by step.
 struct Page<'a> {
     looking: &'a Looking<'a>,
     moves: Vec<(Number, ProjectKey, ProjectKey)>,
-    filter: &'a EventFilter,
+    sieve: Sieve<'a>,
     events: Vec<EventShape>,
+    layout: Layout,
 }
 
 impl Page<'_> {
-    fn oldest(mut self, after: Number, tip: Number) -> Result<Outcome> {
+    fn oldest(mut self, after: Number, up_to: Number) -> Result<Events> {
         let mut cursor = after;
-        while cursor < tip && !self.is_full() {
-            let up_to = tip.min(cursor + self.step());
-            cursor = self.fill(self.stretch(cursor, up_to)?.into_iter())?.unwrap_or(up_to);
+        while cursor < up_to && !self.is_full() {
+            let last = up_to.min(cursor + self.step());
+            cursor = self.fill(self.stretch(cursor, last)?.into_iter())?.unwrap_or(last);
         }
-        Ok(Outcome::Events { events: self.events, cursor })
+        Ok(Events { events: self.events, cursor, before: None, layout: self.layout })
     }
 
-    fn newest(mut self, after: Number, tip: Number) -> Result<Outcome> {
-        let mut before = tip;
-        while before > after && !self.is_full() {
-            let from = before.saturating_sub(self.step()).max(after);
-            self.fill(self.stretch(from, before)?.into_iter().rev())?;
-            before = from;
+    fn newest(mut self, after: Number, up_to: Number) -> Result<Events> {
+        let mut last = up_to;
+        let mut filled = None;
+        while last > after && filled.is_none() {
+            let from = last.saturating_sub(self.step()).max(after);
+            filled = self.fill(self.stretch(from, last)?.into_iter().rev())?;
+            last = from;
         }
-        self.events.reverse();
-        Ok(Outcome::Events { events: self.events, cursor: tip.max(after) })
+        let before = filled.filter(|number| *number > after + 1);
+        Ok(Events { events: self.events, cursor: up_to.max(after), before, layout: self.layout })
     }
 
     fn is_full(&self) -> bool {
         self.events.len() >= self.looking.limit
     }
 
-    /// Without a filter almost everything is shown, and what is not shown need not be read.
     fn step(&self) -> Number {
-        if *self.filter == EventFilter::default() { self.looking.limit as Number } else { STEP }
+        if self.sieve.is_open() { self.looking.limit as Number } else { STEP }
     }
 
-    /// Kind and actor are told from the event alone, before anybody looks at a message.
+    /// Kind, actor and time are told from the event alone, before anybody looks at a message.
     fn stretch(&self, after: Number, up_to: Number) -> Result<Vec<Event>> {
-        let kind = self.filter.kind.as_deref();
-        // Somebody of another project stands there by the path that it had then.
-        let actor = self.filter.by.as_deref().filter(|by| self.moves.is_empty() || !by.contains('@'));
-        self.looking.facts.events(&EventQuery { after, up_to, kind, actor })
+        self.looking.facts.events(&self.sieve.query(after, up_to, self.moves.is_empty()))
     }
 
     /// Adds what is wanted and visible; the number of the event that filled the page.
     fn fill(&mut self, events: impl Iterator<Item = Event>) -> Result<Option<Number>> {
-        for mut event in events {
-            for (_, from, to) in self.moves.iter().filter(|(number, ..)| *number > event.number) {
-                event.payload.actor.follow(from, to);
-                event.payload.what.follow(from, to);
-            }
-            if self.filter.is_by(&event.payload.actor) && self.filter.is_of_thread(&event.payload.what)? {
-                self.events.extend(shown(self.looking, &event)?);
+        for event in events {
+            let event = followed(event, &self.moves);
+            if self.sieve.is_by(&event.payload.actor)
+                && let Some(what) = hide(self.looking, &event)?
+                && self.sieve.takes(&what)?
+            {
+                self.events.push(shape(self.looking.facts, &event, &what, false)?);
             }
             if self.is_full() {
                 return Ok(Some(event.number));
@@ -93,53 +116,35 @@ impl Page<'_> {
     }
 }
 
-impl EventFilter {
-    fn is_by(&self, actor: &Party) -> bool {
-        self.by.as_ref().is_none_or(|by| actor.to_string().eq_ignore_ascii_case(by))
-    }
-
-    fn is_of_thread(&self, what: &Happened) -> Result<bool> {
-        let Some(wanted) = &self.thread else { return Ok(true) };
-        let data = serde_json::to_value(what).map_err(internal)?;
-        let thread = data.get("thread").or_else(|| data.get("reason")).and_then(Value::as_str);
-        Ok(thread.is_some_and(|thread| thread.eq_ignore_ascii_case(wanted)))
-    }
-}
-
-/// The event without what the viewer may not see; none when nothing of it is left.
-fn shown(looking: &Looking<'_>, event: &Event) -> Result<Option<EventShape>> {
-    let what = match hide(looking, event)? {
-        Some(what) => what,
-        None => return Ok(None),
-    };
-    let mut data = serde_json::to_value(&what).map_err(internal)?;
+/// The event as it is shown, with its texts; a body may be long, and is read only where it is wanted.
+pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened, bodies: bool) -> Result<EventShape> {
+    let mut data = serde_json::to_value(what).map_err(internal)?;
     if let Some(fields) = data.as_object_mut() {
         fields.remove("kind");
-        // A salted hash means nothing to a reader; the message itself is one look away.
+        // A salted hash means nothing to a reader.
         for hash in ["subject", "body", "task", "why"] {
             fields.remove(hash);
         }
-        let has_a_reason = matches!(
-            what,
-            Happened::ReservationTaken { .. } | Happened::LinkRequested { .. } | Happened::MessageRedacted { .. }
-        );
-        if has_a_reason {
-            for (field, text) in looking.facts.texts(event.number)? {
-                fields.insert(field, json!(text));
-            }
+        if matches!(what, Happened::MessageSent { .. }) && !bodies {
+            let subject = facts.envelope(event.number)?.and_then(|message| message.subject);
+            fields.extend(subject.map(|subject| ("subject".to_owned(), json!(subject))));
+        } else {
+            fields.extend(facts.texts(event.number)?.into_iter().map(|(field, text)| (field, json!(text))));
         }
     }
     let payload = &event.payload;
-    Ok(Some(EventShape {
+    Ok(EventShape {
         number: event.number,
         at: payload.at,
         actor: payload.actor.to_string(),
         kind: what.kind().to_owned(),
+        text: tell(what),
         data,
-    }))
+    })
 }
 
-fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
+/// What the viewer may see of an event; none when nothing of it is left.
+pub(in crate::verbs) fn hide(looking: &Looking<'_>, event: &Event) -> Result<Option<Happened>> {
     let mut what = event.payload.what.clone();
     let stays = match &mut what {
         Happened::MessageSent { recipients, .. } => match looking.facts.envelope(event.number)? {

@@ -272,6 +272,8 @@ pub struct EventShape {
     pub at: Timestamp,
     pub actor: String,
     pub kind: String,
-    /// The payload without what stands in the other fields.
+    /// What happened, as half a sentence after the actor's name.
+    pub text: String,
+    /// The payload without what stands in the other fields, and the texts that the viewer is shown.
     pub data: serde_json::Value,
 }

@@ -1,0 +1,255 @@
+//! The store made anew from its archive: beside the old one, proven hash by hash on the way, and then put in its place.
+//!
+//! What the archive does not have cannot come back: remembered answers, kept failed requests, and what another project has yet to be told.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use relay_core::archive::{Cursor, Entry};
+use relay_core::domain::event::{Happened, Number, hex};
+use relay_core::domain::name::Party;
+use relay_core::domain::time::Span;
+use relay_core::error::{Code, Refusal};
+use relay_core::store::{Errand, Result};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::{self, Fault};
+use super::gate::Gate;
+use super::replay::Replay;
+use super::{Sqlite, open};
+use crate::archive::{Archive, Shown};
+use crate::filesystem::{free_name, io_refusal, private_file, sync_folder, with_end};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// The newest event.
+    pub events: Number,
+    /// Where the old file is kept.
+    pub kept: Option<PathBuf>,
+    /// How many keys are known to be used, though their answers are lost.
+    pub keys: u64,
+    pub old: Old,
+}
+
+/// The store that was there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Old {
+    Gone,
+    /// It cannot say what it had.
+    Unreadable,
+    /// Its newest event.
+    Read(Number),
+}
+
+/// What the old store says where its history and the archive's must meet.
+struct Meeting {
+    number: Number,
+    chain: String,
+    newest: Number,
+    /// Whether SQLite finds the file whole.
+    whole: bool,
+}
+
+/// Makes the store of a folder anew. Where the old one has events that the archive lacks, it is refused, unless the caller
+/// says after which event they may be lost.
+pub fn rebuild(
+    folder: &Path,
+    lose_after: Option<Number>,
+    gate_wait: Span,
+    progress: impl FnMut(Number, Number),
+) -> Result<Rebuilt> {
+    let archive = Archive::of(folder);
+    let _lease = archive.lease()?;
+    let _gate = Gate::take(folder, Errand { verb: "rebuild", agent: "", wait: gate_wait, durable: true })?;
+    let nothing =
+        || Code::ArchiveUnavailable.refuse(format!("there is nothing in the archive {}", archive.path().display()));
+    let mut shown = archive.shown()?.ok_or_else(nothing)?;
+    let cursor = shown.cursor().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
+    let meeting = look(folder, &cursor)?;
+    let old = match &meeting {
+        Ok(meeting) => Old::Read(meeting.newest),
+        Err(old) => old.clone(),
+    };
+    // A number that is not the archive's last was said of another archive, or of an earlier one.
+    let meeting = meeting.ok().filter(|_| lose_after != Some(cursor.number));
+    if let Some(meeting) = &meeting {
+        may_go(&archive, meeting, &cursor)?;
+    }
+    let anew = folder.join("relay.anew.db");
+    let made = make(&anew, &archive, &mut shown, meeting.as_ref(), progress);
+    let keys = made.inspect_err(|_| remove(&anew))?;
+    let kept = set_aside(folder)?;
+    let path = Sqlite::file(folder);
+    fs::rename(&anew, &path).map_err(|fault| io_refusal(&path, &fault))?;
+    sync_folder(folder)?;
+    Ok(Rebuilt { events: cursor.number, kept, keys, old })
+}
+
+/// What the old store can still say.
+fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, Old>> {
+    let path = Sqlite::file(folder);
+    if fs::symlink_metadata(&path).is_err() {
+        return Ok(Err(Old::Gone));
+    }
+    let version = open::open(&path).map(|store| open::version(&store, folder));
+    if let Ok(Err(refusal)) = version
+        && refusal.code == Code::StoreTooNew
+    {
+        return Err(refusal);
+    }
+    let read = || -> rusqlite::Result<Option<Meeting>> {
+        let store = open::open(&path)?;
+        let newest: Number = store.query_row("SELECT coalesce(max(number), 0) FROM events", [], |row| row.get(0))?;
+        let number = newest.min(cursor.number);
+        let hash = store
+            .query_row("SELECT hash FROM events WHERE number = ?1", [number], |row| row.get::<_, Vec<u8>>(0))
+            .optional()?;
+        let check: String = store.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        Ok(hash.map(|hash| Meeting { number, chain: hex(&hash), newest, whole: check == "ok" }))
+    };
+    match read() {
+        Ok(meeting) => Ok(meeting.ok_or(Old::Unreadable)),
+        Err(fault) if fault::keeps_from_reading(&fault) => Err(Fault::new(folder).refuse(&fault)),
+        Err(_) => Ok(Err(Old::Unreadable)),
+    }
+}
+
+/// A store that is whole may go when the archive has all that it has.
+fn may_go(archive: &Archive, old: &Meeting, cursor: &Cursor) -> Result<()> {
+    if old.number == cursor.number && old.chain != cursor.chain {
+        return Err(other_history(archive, old.number, cursor));
+    }
+    if old.newest > cursor.number && old.whole {
+        return Err(Code::ArchiveBehind
+            .refuse(format!(
+                "the archive ends with #{} and the store with #{}; drain it first, or give up what is between with --lose-after {}",
+                cursor.number, old.newest, cursor.number
+            ))
+            .with("archived", cursor.number)
+            .with("newest", old.newest));
+    }
+    Ok(())
+}
+
+fn other_history(archive: &Archive, number: Number, cursor: &Cursor) -> Refusal {
+    let how = format!("#{number} is another event in the store; --lose-after {} gives that one up", cursor.number);
+    archive.diverged(&how)
+}
+
+/// Writes the new file and makes it durable; how many keys are known to be used.
+fn make(
+    path: &Path,
+    archive: &Archive,
+    shown: &mut Shown<'_>,
+    meeting: Option<&Meeting>,
+    mut progress: impl FnMut(Number, Number),
+) -> Result<u64> {
+    remove(path);
+    let file = private_file(path).map_err(|fault| io_refusal(path, &fault))?;
+    let folder = path.parent().unwrap_or(path);
+    let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
+    let mut connection = Connection::open(path).map_err(refuse)?;
+    connection
+        .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768")
+        .map_err(refuse)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    open::lay_out(&mut connection, folder)?;
+    let mut replay = Replay::begin(&connection).map_err(refuse)?;
+    let mut keys = 0;
+    let commits: Vec<Cursor> = shown.commits.iter().filter_map(|commit| commit.cursor.clone()).collect();
+    let tip = commits.last().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
+    for cursor in commits {
+        for number in replay.number + 1..=cursor.number {
+            let entry = shown.entry(number)?;
+            // Whether a message's texts were erased, only a later event can tell.
+            let faults = if entry.is_message() { entry.wrong() } else { entry.faults() };
+            if let Some(fault) = faults.first() {
+                return Err(archive.diverged(fault));
+            }
+            replay.add(&entry).map_err(|fault| match fault.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::ConstraintViolation) => {
+                    archive.diverged(&format!("#{number} does not follow: {fault}"))
+                }
+                _ => refuse(fault),
+            })?;
+            if meeting.is_some_and(|old| old.number == number && old.chain != replay.chain) {
+                return Err(other_history(archive, number, &tip));
+            }
+            keys += use_up(&connection, &entry).map_err(refuse)?;
+            progress(number, tip.number);
+        }
+        if replay.chain != cursor.chain {
+            return Err(archive.diverged(&format!("the events up to #{} do not chain", cursor.number)));
+        }
+    }
+    replay.commit().map_err(refuse)?;
+    if let Some(number) = unexplained(&connection).map_err(refuse)? {
+        return Err(archive.diverged(&format!("a text of #{number} is missing, and nobody erased it")));
+    }
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(refuse)?;
+    connection.close().map_err(|(_, fault)| refuse(fault))?;
+    file.sync_all().map_err(|fault| io_refusal(path, &fault))?;
+    Ok(keys)
+}
+
+/// A message that lacks a text which nobody erased.
+fn unexplained(connection: &Connection) -> rusqlite::Result<Option<Number>> {
+    let sql = "SELECT number FROM messages
+        WHERE redacted_by IS NULL AND NOT EXISTS (SELECT 1 FROM texts WHERE event = number AND field = 'body')
+        OR coalesce(redacted_by, subject_redacted_by) IS NULL
+        AND NOT EXISTS (SELECT 1 FROM texts WHERE event = number AND field = 'subject') ORDER BY number LIMIT 1";
+    connection.query_row(sql, [], |row| row.get(0)).optional()
+}
+
+/// A request that is repeated with a key of the history must not act twice; its answer is lost, so that it gets none.
+fn use_up(connection: &Connection, entry: &Entry) -> rusqlite::Result<u64> {
+    let Some(key) = &entry.payload.key else { return Ok(0) };
+    let mut scopes = vec![match &entry.payload.actor {
+        Party::Agent(agent) => agent.key(),
+        other => other.to_string(),
+    }];
+    // Whoever starts without a name is known by its session.
+    if let Happened::AgentRegistered { session, .. } | Happened::AgentResumed { session, .. } = &entry.payload.what {
+        scopes.push(format!("session {}", session.as_deref().unwrap_or_default()));
+    }
+    let sql = "INSERT OR IGNORE INTO answers (actor, key, verb, salt, request, answer, number) VALUES (?1, ?2, '', zeroblob(16), '', '', ?3)";
+    let mut added = 0;
+    for scope in scopes {
+        added += connection.prepare_cached(sql)?.execute(params![scope, key, entry.number])?;
+    }
+    Ok(u64::from(added > 0))
+}
+
+/// What SQLite keeps a store in.
+const PARTS: [&str; 3] = [".db", ".db-wal", ".db-shm"];
+
+/// Moves the old file away with its log: a log that stayed would be taken for the new file's.
+pub(super) fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
+    let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
+    let (current, free) = (folder.join("relay"), free_name(folder, "relay.before", &PARTS));
+    // An earlier attempt may have died when it had moved the file, and not yet its log.
+    let begun = if is_there(&Sqlite::file(folder)) { None } else { begun(folder) };
+    let kept = begun.unwrap_or(free);
+    for part in PARTS {
+        let (from, to) = (with_end(&current, part), with_end(&kept, part));
+        if is_there(&from) {
+            fs::rename(&from, &to).map_err(|fault| io_refusal(&from, &fault))?;
+        }
+    }
+    sync_folder(folder)?;
+    Ok(Some(with_end(&kept, PARTS[0])).filter(|kept| is_there(kept)))
+}
+
+/// The last file that was moved away, when its log was not.
+fn begun(folder: &Path) -> Option<PathBuf> {
+    let named = |number: u32| folder.join(format!("relay.before-{number}"));
+    let has = |path: &PathBuf, part: &str| with_end(path, part).exists();
+    let last = (1..).map(named).take_while(|path| PARTS.iter().any(|part| has(path, part))).last()?;
+    (has(&last, PARTS[0]) && !has(&last, PARTS[1])).then_some(last)
+}
+
+fn remove(path: &Path) {
+    for end in ["", "-wal", "-shm", "-journal"] {
+        let _ = fs::remove_file(with_end(path, end));
+    }
+}

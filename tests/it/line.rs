@@ -1,0 +1,191 @@
+//! `relay log --line PATH:N`: who held the path when that line was changed.
+
+use serde_json::Value;
+
+use crate::bus::{Bus, EPOCH, Run, hours, minutes};
+
+/// A commit whose author wrote it at this time, as the test's clock shows it.
+fn commit(bus: &Bus, file: &str, text: &str, subject: &str) {
+    let path = bus.repo().join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+    commit_all(bus, subject);
+}
+
+fn commit_all(bus: &Bus, subject: &str) {
+    bus.git(&["add", "-A"]);
+    let date = format!("--date=@{} +0000", bus.now() / 1_000);
+    bus.git(&["commit", "-q", "-m", subject, &date]);
+}
+
+fn line(bus: &Bus, place: &str) -> Value {
+    bus.relay("", ["log", "--line", place]).success().result()
+}
+
+/// Holder, pattern and generation of everybody who held it.
+fn holders(found: &Value) -> Vec<String> {
+    let shown = |held: &Value| {
+        format!(
+            "{} {} {}",
+            held["holder"].as_str().unwrap(),
+            held["pattern"].as_str().unwrap(),
+            held["generation"].as_u64().unwrap()
+        )
+    };
+    found["held"].as_array().unwrap().iter().map(shown).collect()
+}
+
+#[test]
+fn a_line_leads_to_its_commit_and_to_who_held_the_path_then() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    commit(&bus, "src/a.rs", "one\ntwo\nthree\n", "Three lines");
+    bus.advance(minutes(10));
+    bus.relay("BlueLake", ["reserve", "src/**", "--reason", "bd-1", "--ttl", "30m"]).success();
+    bus.relay("GreenHill", ["reserve", "docs", "--reason", "bd-1"]).success();
+    let letter = bus.send("BlueLake", "RedForest", "bd-1", "Login: I take a.rs");
+    bus.advance(minutes(10));
+    commit(&bus, "src/a.rs", "one\ntwo, better\nthree\n", "A better second line");
+    bus.relay("RedForest", ["reserve", "src/a.rs", "--shared"]).success();
+    bus.advance(minutes(5));
+    commit(&bus, "src/a.rs", "zero\none\ntwo, better\nthree\n", "A line before");
+    bus.relay("BlueLake", ["release", "src/**"]).success();
+    bus.advance(minutes(1));
+    bus.send("BlueLake", "RedForest", "bd-1", "Login: done");
+    commit(&bus, "src/b.rs", "b\n", "Another file");
+
+    let found = line(&bus, "src/a.rs:3");
+    assert_eq!(found["change"]["subject"], "A better second line");
+    assert_eq!(found["change"]["author"], "Test <test@example.invalid>");
+    assert_eq!(found["change"]["at"], "2026-11-15T00:20:00.000Z");
+    assert_eq!(found["change"]["edited"], false);
+    let commit = bus.git(&["rev-parse", "HEAD~2"]).stdout;
+    assert_eq!(found["change"]["commit"], String::from_utf8(commit).unwrap().trim());
+    // RedForest's claim came within the same second, and a commit knows its time no better.
+    assert_eq!(holders(&found), ["BlueLake src/** 0", "RedForest src/a.rs 0"]);
+    assert_eq!(found["held"][0]["reason"], "bd-1");
+    assert_eq!(found["held"][0]["from"], "2026-11-15T00:10:00.000Z");
+    assert_eq!(found["held"][0]["until"], "2026-11-15T00:25:00.000Z");
+    assert_eq!(found["held"][0]["end"], "release");
+    let messages: Vec<_> = found["messages"].as_array().unwrap().iter().map(|message| &message["id"]).collect();
+    assert_eq!(messages, [&Value::from(letter)]);
+
+    assert_eq!(line(&bus, "src/a.rs:1")["change"]["subject"], "A line before");
+    let first = line(&bus, "src/a.rs:2");
+    assert_eq!((holders(&first).len(), &first["change"]["subject"]), (0, &"Three lines".into()));
+    assert_eq!(first["last"], Value::Null);
+    assert_eq!(holders(&line(&bus, "src/b.rs:1")), ["RedForest src/a.rs 0"; 0]);
+    assert_eq!(line(&bus, "src/b.rs:1")["last"]["holder"], "BlueLake", "it was given back a minute before");
+    let told = bus.text("", ["log", "--line", "src/a.rs:3"]).success().stdout;
+    assert!(told.contains("BlueLake held it: #"), "{told}");
+    assert!(told.contains("for bd-1, from 2026-11-15T00:10:00.000Z until its release at"), "{told}");
+    let told = bus.text("", ["log", "--line", "src/b.rs:1"]).success().stdout;
+    assert!(told.contains("Nobody held it then.\nThe last before was BlueLake"), "{told}");
+}
+
+#[test]
+fn a_claim_counts_until_it_expires_and_for_whoever_took_it_over() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let claim = bus.relay("BlueLake", ["reserve", "src", "--ttl", "1h"]).success().result();
+    let id = claim["granted"][0]["id"].to_string();
+    bus.advance(minutes(11));
+    bus.relay("RedForest", ["release", "--id", &id, "--force", "--why", "BlueLake is gone"]).success();
+    bus.advance(minutes(9));
+    commit(&bus, "src/a.rs", "a\n", "Taken over");
+    bus.advance(hours(3));
+    commit(&bus, "src/b.rs", "b\n", "Expired");
+    let taken = line(&bus, "src/a.rs:1");
+    assert_eq!(holders(&taken), ["RedForest src 1"]);
+    let expired = line(&bus, "src/b.rs:1");
+    assert_eq!((holders(&expired).len(), &expired["last"]["end"]), (0, &"expiry".into()));
+}
+
+#[test]
+fn a_renamed_file_is_held_by_the_name_that_it_had() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("BlueLake", ["reserve", "old/a.rs"]).success();
+    let text: String = (0..40).map(|number| format!("line {number}\n")).collect();
+    commit(&bus, "old/a.rs", &text, "Here");
+    bus.advance(hours(5));
+    std::fs::create_dir(bus.repo().join("new")).unwrap();
+    std::fs::rename(bus.repo().join("old/a.rs"), bus.repo().join("new/a.rs")).unwrap();
+    commit_all(&bus, "There");
+    let found = line(&bus, "new/a.rs:7");
+    assert_eq!(
+        (&found["change"]["subject"], holders(&found)),
+        (&"Here".into(), vec!["BlueLake old/a.rs 0".to_owned()])
+    );
+}
+
+/// The message of a refusal.
+fn refused(run: Run) -> String {
+    run.fails("INPUT_INVALID").error()["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn where_no_commit_can_be_named_the_answer_says_why() {
+    let bus = Bus::with(&["BlueLake"]);
+    let ask = |place: &str| bus.relay("BlueLake", ["log", "--line", place]);
+    assert!(refused(ask("src/a.rs:1")).contains("nothing is committed yet"));
+    commit(&bus, "src/a.rs", "one\ntwo\n", "Two lines");
+    std::fs::write(bus.repo().join("src/a.rs"), "one\n2\nthree\n").unwrap();
+    std::fs::write(bus.repo().join("src/new.rs"), "new\n").unwrap();
+    assert!(refused(ask("src/a.rs:3")).contains("has 2 lines in HEAD"));
+    assert!(refused(ask("src/new.rs:1")).contains("not committed yet"));
+    assert!(refused(ask("src:1")).contains("is no file"));
+    for place in ["src/a.rs", "src/a.rs:", "src/a.rs:0", "src/a.rs:x", ":3", "src/a.rs:-1", "src/a.rs:99999999999"] {
+        assert!(refused(ask(place)).contains("names no line"), "{place}");
+    }
+    assert_eq!(line(&bus, "src/a.rs:1")["change"]["edited"], false);
+    assert_eq!(line(&bus, "src/a.rs:2")["change"]["edited"], true);
+    ask("src/a.rs:1").success();
+    bus.relay("BlueLake", ["log", "--line", "src/a.rs:1", "--by", "BlueLake"]).fails("INPUT_INVALID");
+    // Outside any repository there are no commits.
+    std::fs::create_dir(bus.path("plain")).unwrap();
+    let plain = bus.path("plain").to_str().unwrap().to_owned();
+    bus.relay("RedForest", ["start", "--project", &plain]).success();
+    let message = refused(bus.relay("RedForest", ["log", "--line", "a:1", "--project", &plain]));
+    assert!(message.contains("is in no git repository"), "{message}");
+}
+
+#[test]
+fn a_shallow_clone_says_that_it_does_not_know() {
+    let bus = Bus::new();
+    commit(&bus, "a.rs", "one\ntwo\n", "First");
+    commit(&bus, "a.rs", "one\n2\n", "Second");
+    let source = format!("file://{}", bus.key());
+    bus.git_in(&bus.path(""), &["clone", "-q", "--depth", "1", &source, "clone"]);
+    let clone = bus.path("clone").to_str().unwrap().to_owned();
+    bus.relay("BlueLake", ["start", "--project", &clone]).success();
+    let ask = |place: &str| bus.relay("BlueLake", ["log", "--line", place, "--project", &clone]);
+    assert!(refused(ask("a.rs:1")).contains("this clone is shallow"));
+    std::fs::write(bus.path("clone/a.rs"), "one\n2\nthree\n").unwrap();
+    bus.git_in(&bus.path("clone"), &["commit", "-q", "-a", "-m", "Third"]);
+    assert_eq!(ask("a.rs:3").success().result()["change"]["subject"], "Third");
+    assert!(refused(ask("a.rs:2")).contains("this clone is shallow"));
+}
+
+#[test]
+fn folders_of_a_repository_linked_worktrees_and_bare_repositories_are_read_alike() {
+    let bus = Bus::with(&["BlueLake"]);
+    commit(&bus, "app/src/a.rs", "one\n", "One");
+    let folder = bus.repo().join("app").to_str().unwrap().to_owned();
+    bus.relay("BlueLake", ["start", "--project", &folder]).success();
+    bus.relay("BlueLake", ["reserve", "src/a.rs", "--project", &folder]).success();
+    let asked = bus.relay("BlueLake", ["log", "--line", "src/a.rs:1", "--project", &folder]).success().result();
+    assert_eq!(holders(&asked), ["BlueLake src/a.rs 0"]);
+    // What another worktree has checked out is asked for by its path.
+    let linked = bus.path("linked");
+    bus.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    std::fs::write(linked.join("app/src/a.rs"), "two\n").unwrap();
+    bus.git_in(&linked, &["commit", "-q", "-a", "-m", "Two"]);
+    let there = std::fs::canonicalize(&linked).unwrap().join("app/src/a.rs:1");
+    for (place, subject) in [("app/src/a.rs:1", "One"), (there.to_str().unwrap(), "Two")] {
+        assert_eq!(line(&bus, place)["change"]["subject"], subject, "{place}");
+    }
+    bus.git_in(&bus.path(""), &["clone", "-q", "--bare", "repo", "bare"]);
+    let bare = bus.path("bare").to_str().unwrap().to_owned();
+    bus.relay("RedForest", ["start", "--project", &bare]).success();
+    let asked = bus.relay("RedForest", ["log", "--line", "app/src/a.rs:1", "--project", &bare]).success().result();
+    assert_eq!((&asked["change"]["subject"], &asked["change"]["edited"]), (&"One".into(), &false.into()));
+    assert_eq!(bus.now(), EPOCH);
+}

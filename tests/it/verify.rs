@@ -1,0 +1,167 @@
+//! `relay verify`: what it says of stores and archives that are whole, behind, in use, or spoilt.
+
+use std::fs;
+use std::path::Path;
+
+use crate::bus::{Bus, run};
+
+/// Nothing that verify looks at is changed by it.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let names = ["relay.db", "relay.db-wal", "archive.git/HEAD", "archive.git/refs/heads/main", "project"];
+    names.iter().map(|name| ((*name).to_owned(), fs::read(folder.join(name)).unwrap_or_default())).collect()
+}
+
+#[test]
+fn a_whole_history_is_said_to_be_whole_and_is_left_alone() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let before = contents(&bus.store());
+    let lags = bus.relay("", ["verify"]).success();
+    assert_eq!(lags.signals(), ["ARCHIVE_LAGS"]);
+    assert_eq!(lags.json()["next"][0], "relay drain --wait");
+    assert_eq!(lags.result()["archived"], 0);
+    assert_eq!(contents(&bus.store()), before);
+    bus.relay("", ["drain", "--wait"]).success();
+    let before = contents(&bus.store());
+    let whole = bus.relay("", ["verify"]).success();
+    assert_eq!(whole.signals(), [""; 0]);
+    assert_eq!(whole.result()["events"], whole.result()["archived"]);
+    assert_eq!(whole.result()["findings"].as_array().unwrap().len(), 0);
+    assert_eq!(contents(&bus.store()), before);
+    let text = bus.text("", ["verify"]).success();
+    assert!(text.stdout.contains("is whole: "), "{}", text.stdout);
+    assert_eq!(text.stderr, "", "no bar where nobody watches");
+}
+
+#[test]
+fn nobody_started_here() {
+    let bus = Bus::new();
+    bus.relay("", ["verify"]).fails("AGENT_NOT_REGISTERED");
+    bus.relay("", ["rebuild", "archive"]).fails("AGENT_NOT_REGISTERED");
+    bus.relay("", ["rebuild", "store", "--from-archive"]).fails("AGENT_NOT_REGISTERED");
+}
+
+/// What is done to the file, and a part of what is said then.
+type Spoilt<'a> = (&'a str, &'a dyn Fn(&Path));
+
+#[test]
+fn a_store_that_cannot_be_opened_is_damaged() {
+    let spoil: [Spoilt<'_>; 5] = [
+        ("not a database", &|file| fs::write(file, "nothing that SQLite knows").unwrap()),
+        ("", &|file| {
+            let mut bytes = fs::read(file).unwrap();
+            bytes[..16].copy_from_slice(b"SQLite format 4\0");
+            fs::write(file, bytes).unwrap();
+        }),
+        ("", &|file| {
+            let bytes = fs::read(file).unwrap();
+            fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("the history cannot be read", &|file| fs::write(file, "").unwrap()),
+        ("is gone, and it held a history", &|file| fs::remove_file(file).unwrap()),
+    ];
+    for (expected, spoil) in spoil {
+        let bus = Bus::with(&["BlueLake", "RedForest"]);
+        bus.send("BlueLake", "RedForest", "bd-1", "Login");
+        bus.relay("", ["drain", "--wait"]).success();
+        let store = bus.store();
+        for name in ["relay.db-wal", "relay.db-shm"] {
+            fs::remove_file(store.join(name)).unwrap();
+        }
+        spoil(&store.join("relay.db"));
+        let error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
+        assert!(error["message"].as_str().unwrap().contains(expected), "{error}");
+        // The steps are run as they are printed.
+        let last = error["playbook"].as_array().unwrap().last().unwrap()["run"].clone();
+        let run: Vec<String> = serde_json::from_value(last).unwrap();
+        assert_eq!(run[1..4], ["rebuild", "store", "--from-archive"]);
+        bus.relay("", &run[1..]).success();
+        assert_eq!(bus.relay("", ["verify"]).success().signals(), [""; 0]);
+        bus.send("BlueLake", "RedForest", "bd-1", "Login goes on");
+    }
+}
+
+#[test]
+fn what_is_foreign_or_missing_in_the_archive_is_named() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let id = bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.relay("", ["drain", "--wait"]).success();
+    let archive = bus.store().join("archive.git");
+    let git = |args: &[&str]| String::from_utf8(bus.git_in(&archive, args).stdout).unwrap().trim().to_owned();
+    let (tip, message) = (git(&["rev-parse", "main"]), git(&["log", "-1", "--format=%B"]));
+    let letter = git(&["ls-tree", "-r", "--name-only", "main"])
+        .lines()
+        .find(|path| path.starts_with("threads/"))
+        .unwrap()
+        .to_owned();
+    // Each one is a commit with relay's own words over a tree that is not relay's.
+    let check = |change: &[&str], expected: &str| {
+        git(&["read-tree", "main"]);
+        git(&[&["--work-tree=."], change].concat());
+        let tree = git(&["write-tree"]);
+        let by = ["-c", "user.name=relay", "-c", "user.email=relay@localhost"];
+        let made = git(&[&by[..], &["commit-tree", &tree, "-m", &message]].concat());
+        git(&["update-ref", "refs/heads/main", &made]);
+        let error = bus.relay("", ["verify"]).fails("ARCHIVE_DIVERGED").error();
+        let findings = error["details"]["findings"].as_array().unwrap();
+        assert!(
+            findings.iter().any(|found| found["what"] == expected && found["where"] == "archive"),
+            "{expected}: {error}"
+        );
+        git(&["update-ref", "refs/heads/main", &tip]);
+        let _ = fs::remove_file(archive.join("index"));
+    };
+    let blob = git(&["rev-parse", &format!("main:{letter}")]);
+    let add = |path: &str, blob: &str, mode: &str| format!("{mode},{blob},{path}");
+    let path = format!("events/0/0/{id}.json");
+    check(&["update-index", "--force-remove", &path], &format!("{path} is missing"));
+    check(&["update-index", "--force-remove", &letter], &format!("{letter} is missing"));
+    check(&["update-index", "--cacheinfo", &add(&path, &blob, "100644")], &format!("{path} differs from the store"));
+    check(&["update-index", "--add", "--cacheinfo", &add("README", &blob, "100644")], "README is of no event");
+    check(&["update-index", "--cacheinfo", &add(&letter, &blob, "100755")], &format!("{letter} is missing"));
+    let later = "events/0/0/99.json";
+    check(&["update-index", "--add", "--cacheinfo", &add(later, &blob, "100644")], &format!("{later} is of no event"));
+    bus.relay("", ["verify"]).success();
+}
+
+#[test]
+fn without_git_the_archive_is_read_but_not_written() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.relay("", ["drain", "--wait"]).success();
+    let without = |args: &[&str]| {
+        let mut command = bus.args("", args);
+        command.env("PATH", bus.path("nowhere"));
+        run(command)
+    };
+    assert_eq!(without(&["verify"]).success().signals(), [""; 0]);
+    without(&["rebuild", "archive"]).fails("ARCHIVE_UNAVAILABLE");
+    without(&["rebuild", "store", "--from-archive"]).success();
+    without(&["verify"]).success();
+}
+
+#[test]
+fn a_busy_store_is_never_called_damaged() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    std::thread::scope(|scope| {
+        let senders: Vec<_> = ["BlueLake", "RedForest"]
+            .into_iter()
+            .zip(["RedForest", "BlueLake"])
+            .map(|(from, to)| {
+                let bus = &bus;
+                scope.spawn(move || {
+                    for index in 0..25 {
+                        bus.send(from, to, "bd-1", &format!("Login {index}"));
+                        if index % 5 == 0 {
+                            bus.relay("", ["drain", "--wait"]).success();
+                        }
+                    }
+                })
+            })
+            .collect();
+        while senders.iter().any(|sender| !sender.is_finished()) {
+            bus.relay("", ["verify"]).success();
+        }
+    });
+}
