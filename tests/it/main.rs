@@ -25,6 +25,7 @@ mod crossing;
 mod crowd;
 mod demo;
 mod doors;
+mod faults;
 mod fuse;
 mod golden;
 mod halves;
