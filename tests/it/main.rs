@@ -14,6 +14,7 @@ compile_error!("these tests need the test doors: run `scripts/test`, or `cargo t
 
 mod bus;
 
+mod archive;
 mod bad_messages;
 mod bad_names;
 mod bad_patterns;

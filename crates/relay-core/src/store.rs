@@ -27,6 +27,9 @@ pub trait Store {
 
     /// A watch that was armed before it is returned: a commit after this call wakes it, also one of another process.
     fn watch(&self) -> Result<Box<dyn Watch>>;
+
+    /// The last event that the git archive has; 0 when it has none.
+    fn archived(&self) -> Result<Number>;
 }
 
 /// Why somebody takes the gate; shown to those who wait for it.

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
@@ -117,6 +117,12 @@ pub fn private_file(path: &Path) -> io::Result<File> {
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
     }
     Ok(file)
+}
+
+/// A name in the folder that nothing has: `<stem>-<number><end>`.
+pub(crate) fn free_name(folder: &Path, stem: &str, end: &str) -> PathBuf {
+    let named = |number: u32| folder.join(format!("{stem}-{number}{end}"));
+    (1..).map(named).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| named(0))
 }
 
 fn nofollow() -> i32 {

@@ -28,6 +28,8 @@ pub const LINK_TTL_DEFAULT: Span = Span::days(7);
 pub const LINK_TTL_MAX: Span = Span::days(365);
 /// A claim older than this is stale: coordination debt.
 pub const STALE_AFTER: Span = Span::hours(12);
+/// How long an event may wait for its copy in the archive before somebody is told.
+pub const LAG_TOLERATED: Span = Span::minutes(1);
 /// How many conflicts one answer spells out.
 pub const CONFLICTS_SHOWN: usize = 50;
 /// How many failed requests of one agent are kept, and for how long.

@@ -93,10 +93,13 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     }
     let looking = Looking { ctx, facts: &*facts, viewer, limit };
     let outcome = looking.at(noun, rest, input, actor.as_ref())?;
-    let signals = match &actor {
+    let mut signals = match &actor {
         Some(actor) => signals_for(ctx, &*facts, actor)?,
         None => Vec::new(),
     };
+    if let Outcome::Status(status) = &outcome {
+        signals.extend(status.archive.signal(&*facts, ctx.now)?);
+    }
     if let Some(agent) = actor.as_ref().and_then(Actor::agent) {
         ctx.store.presence().touch(&agent.name, ctx.now);
     }

@@ -12,6 +12,7 @@ mod wanted;
 mod writing;
 
 pub mod ack;
+pub mod lag;
 pub mod leave;
 pub mod link;
 pub mod look;

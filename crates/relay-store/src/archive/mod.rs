@@ -5,6 +5,8 @@
 
 mod git;
 mod import;
+mod rebuild;
+mod repack;
 mod repository;
 
 use std::fs::File;
@@ -18,6 +20,7 @@ use relay_core::store::Result;
 use crate::filesystem::{io_refusal, private_file};
 use crate::sqlite::Sqlite;
 use import::Import;
+pub use rebuild::{Old, Rebuilt};
 use repository::Repository;
 pub use repository::Tip;
 
@@ -76,6 +79,14 @@ impl Archive {
         self.repository.tip()
     }
 
+    /// The last event that it says it has; 0 when there is nothing in it.
+    pub fn archived(&self) -> Result<Number> {
+        match self.tip()? {
+            Some(Tip { cursor: None, .. }) => Err(self.diverged("its newest commit is not relay's")),
+            tip => Ok(tip.and_then(|tip| tip.cursor).map_or(0, |cursor| cursor.number)),
+        }
+    }
+
     /// The lease, unless somebody has it.
     pub fn try_lease(&self) -> Result<Option<Lease>> {
         Ok(self.try_lock("archive.lease")?.map(|file| Lease { _file: file }))
@@ -104,14 +115,20 @@ impl Archive {
     }
 
     /// Copies everything that the store has and the archive lacks. Returns how far the archive has come.
-    pub fn drain(&self, _lease: &Lease, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
+    pub fn drain(&self, _lease: &Lease, store: &Sqlite, progress: impl FnMut(Number, Number)) -> Result<Number> {
+        rebuild::clear(&self.folder)?;
         self.repository.clear_leftovers();
+        self.copy(store, progress)
+    }
+
+    fn copy(&self, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
         loop {
             let (number, chain) = store.newest()?;
             let from = self.position(store, number, &chain)?;
             let behind = from.cursor.as_ref().map_or(0, |cursor| cursor.number);
             progress(behind, number);
             if behind == number {
+                self.tidy();
                 return Ok(number);
             }
             // Only what survives a power cut is copied: the archive never leads.
@@ -123,6 +140,13 @@ impl Archive {
             let commit = self.import(store, from.commit.as_deref(), behind, to, &mut progress)?;
             self.repository.sync_packs()?;
             self.repository.publish(from.commit.as_deref(), &commit)?;
+        }
+    }
+
+    /// Best effort: packs that stay many are only slower to read, and the next one to drain tries again.
+    fn tidy(&self) {
+        if self.repository.exists() {
+            let _ = self.repository.repack();
         }
     }
 

@@ -100,6 +100,7 @@ impl Repository {
                 let _ = fs::remove_file(reference);
             }
         }
+        self.clear_unfinished();
     }
 
     fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
@@ -109,7 +110,7 @@ impl Repository {
     }
 }
 
-fn sync_parent(path: &Path) -> Result<()> {
+pub(super) fn sync_parent(path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), sync_folder)
 }
 

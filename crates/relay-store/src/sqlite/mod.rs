@@ -19,7 +19,7 @@ mod watch;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-use relay_core::domain::event::Happened;
+use relay_core::domain::event::{Happened, Number};
 use relay_core::domain::name::{Party, ProjectKey};
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
@@ -224,6 +224,10 @@ impl Store for Sqlite {
 
     fn watch(&self) -> Result<Box<dyn Watch>> {
         watch::arm(&self.folder)
+    }
+
+    fn archived(&self) -> Result<Number> {
+        self.archive().archived()
     }
 }
 

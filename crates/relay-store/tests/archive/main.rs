@@ -1,6 +1,9 @@
 //! The archive against real git: what a plain clone shows, how it goes on, and what it refuses.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on should say where")]
 
+use std::collections::BTreeSet;
+mod rebuild;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -216,4 +219,45 @@ fn an_archive_that_is_gone_is_made_again() {
     std::fs::write(place.folder.join("archive.git/refs/heads/main"), "").unwrap();
     place.drain(&place.archive());
     assert_eq!(place.git(&["rev-parse", "main^{tree}"]), tree);
+}
+
+/// Every object of the repository, whatever pack it is in.
+fn objects(repository: &Path) -> BTreeSet<String> {
+    let listed = git(repository, &["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+fn packs(repository: &Path) -> usize {
+    let files = std::fs::read_dir(repository.join("objects/pack")).unwrap();
+    files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "pack")).count()
+}
+
+#[test]
+fn many_packs_are_rolled_up_and_nothing_is_lost() {
+    let place = Place::new();
+    let archive = place.archive();
+    let mut most = 0;
+    for round in 0..60 {
+        place.send("bd-1", "Login", &format!("round {round}"));
+        let before = if archive.path().exists() { objects(archive.path()) } else { BTreeSet::new() };
+        place.drain(&archive);
+        assert!(objects(archive.path()).is_superset(&before), "round {round}");
+        most = most.max(packs(archive.path()));
+    }
+    assert_eq!(most, 50);
+    assert!(packs(archive.path()) < 12);
+    git(archive.path(), &["fsck", "--strict", "--full"]);
+}
+
+#[test]
+fn what_a_dead_git_left_is_cleared_away() {
+    let place = Place::new();
+    let archive = place.archive();
+    place.drain(&archive);
+    let left = ["objects/pack/tmp_pack_abc", "objects/pack/tmp_idx_abc", "fast_import_crash_123"];
+    for name in left {
+        std::fs::write(archive.path().join(name), "half").unwrap();
+    }
+    place.drain(&archive);
+    assert_eq!(left.map(|name| archive.path().join(name).exists()), [false; 3]);
 }

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use clap::CommandFactory;
 use relay_core::domain::name::ProjectKey;
 use relay_core::error::Code;
-use relay_core::store::Result;
+use relay_core::store::{Result, Store};
+use relay_core::verbs::lag::ArchiveShape;
 use relay_core::verbs::moved;
 use relay_store::repository;
 use serde_json::json;
@@ -94,16 +95,19 @@ impl Operator {
 fn health(app: &App) -> Result<(serde_json::Value, String)> {
     let opened = app.open(None)?;
     let health = opened.store.health()?;
+    let facts = opened.store.read()?;
+    let archive = ArchiveShape::of(&opened.store, &*facts)?;
     let text = format!(
-        "The store of {} is whole: {} events, {} in {} and {} of log, SQLite {}.\n",
+        "The store of {} is whole: {} events, {} in {} and {} of log, SQLite {}. The archive is {} behind.\n",
         opened.project,
         health.events,
         render::bytes(health.bytes),
         health.path,
         render::bytes(health.log_bytes),
-        health.sqlite
+        health.sqlite,
+        render::count(archive.behind as usize, "event")
     );
-    Ok((json!({"project": opened.project, "store": health}), text))
+    Ok((json!({"project": opened.project, "store": health, "archive": archive}), text))
 }
 
 fn list(app: &App) -> Result<(serde_json::Value, String)> {

@@ -106,6 +106,9 @@ fn status(status: &Status, page: &Page<'_>) -> String {
     text.push_str(&agents(&status.agents, page));
     let _ =
         writeln!(text, "{}, {}.", count(status.live_claims, "live claim"), count(status.open_threads, "open thread"));
+    if status.archive.behind > 0 {
+        let _ = writeln!(text, "The archive is at #{}.", status.archive.number);
+    }
     if status.contacts_waiting > 0 {
         let _ = writeln!(text, "{} for contact not answered yet.", count(status.contacts_waiting, "request"));
     }

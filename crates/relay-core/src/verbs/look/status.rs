@@ -11,6 +11,7 @@ use crate::domain::reservation::Reservation;
 use crate::domain::shell;
 use crate::store::{InboxQuery, Result};
 use crate::verbs::actor::{self, Actor};
+use crate::verbs::lag::ArchiveShape;
 use crate::verbs::{contested, link};
 use crate::wire::v1::{AgentShape, ContestedShape, MessageShape};
 
@@ -30,6 +31,7 @@ pub struct Status {
     pub for_the_human: Vec<MessageShape>,
     pub contacts_waiting: usize,
     pub debt: usize,
+    pub archive: ArchiveShape,
 }
 
 /// One thing owed, and the command that pays it.
@@ -70,6 +72,7 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Out
         for_the_human,
         contacts_waiting: waiting,
         debt: debt(looking)?.len(),
+        archive: ArchiveShape::of(ctx.store, facts)?,
         agents: agents
             .iter()
             .map(|agent| super::agent_shape(looking.ctx, agent))

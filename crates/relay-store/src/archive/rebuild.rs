@@ -1,0 +1,126 @@
+//! The archive made anew from the store: beside the old one, and swapped in when it is whole.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use relay_core::domain::event::Number;
+use relay_core::store::Result;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use super::repository::{Repository, sync_parent};
+use super::{Archive, Lease};
+use crate::filesystem::{free_name, io_refusal};
+use crate::sqlite::Sqlite;
+
+/// What becomes of the archive that was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// It stays beside the new one, under a name that says so.
+    Kept,
+    /// It held what nobody shall read again.
+    Erased,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// How far the archive has come.
+    pub events: Number,
+    /// Where the old one is kept.
+    pub kept: Option<PathBuf>,
+}
+
+impl Archive {
+    /// Writes the whole history into a new repository and puts it in the place of whatever is there: nothing, an archive
+    /// of another history, or one that cannot be read. At every moment one or the other stands there, whole.
+    pub fn rebuild(
+        &self,
+        _lease: &Lease,
+        store: &Sqlite,
+        old: Old,
+        progress: impl FnMut(Number, Number),
+    ) -> Result<Rebuilt> {
+        clear(&self.folder)?;
+        let anew = anew(&self.folder);
+        let made = Archive { folder: self.folder.clone(), repository: Repository::at(anew.clone()), sizes: self.sizes };
+        let events = made.copy(store, progress)?;
+        let current = self.path();
+        if fs::symlink_metadata(current).is_err() {
+            rename(&anew, current)?;
+            sync_parent(current)?;
+            return Ok(Rebuilt { events, kept: None });
+        }
+        if old == Old::Erased {
+            exchange(&anew, current)?;
+            sync_parent(current)?;
+            clear(&self.folder)?;
+            return Ok(Rebuilt { events, kept: None });
+        }
+        // Named first, so that what is in the way of nobody is never taken for a leftover.
+        let kept = free_name(&self.folder, "archive.before", ".git");
+        rename(&anew, &kept)?;
+        exchange(&kept, current)?;
+        sync_parent(current)?;
+        Ok(Rebuilt { events, kept: Some(kept) })
+    }
+}
+
+/// Where the new one is made.
+fn anew(folder: &Path) -> PathBuf {
+    folder.join("archive.anew.git")
+}
+
+/// Removes what an earlier attempt left: half of a new archive, or the whole of an old one that was to be erased.
+pub(super) fn clear(folder: &Path) -> Result<()> {
+    let path = anew(folder);
+    let removed = match fs::symlink_metadata(&path) {
+        Err(_) => return Ok(()),
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path),
+        Ok(_) => fs::remove_file(&path),
+    };
+    removed.map_err(|fault| io_refusal(&path, &fault))?;
+    sync_parent(&path)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|fault| io_refusal(to, &fault))
+}
+
+/// Each gets the other's name, in one step where the file system can.
+fn exchange(one: &Path, other: &Path) -> Result<()> {
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => one_by_one(one, other),
+        outcome => outcome.map_err(io::Error::from),
+    }
+    .map_err(|fault| io_refusal(other, &fault))
+}
+
+/// In between there is none under the other's name, and whoever looks for the archive then finds that it has yet to be made.
+fn one_by_one(one: &Path, other: &Path) -> io::Result<()> {
+    let aside = one.with_extension("aside");
+    fs::rename(other, &aside)?;
+    fs::rename(one, other)?;
+    fs::rename(&aside, one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_gets_the_others_name_in_one_step_or_three() {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let (one, other) = (folder.path().join("one.git"), folder.path().join("other.git"));
+        for swap in [|a: &Path, b: &Path| exchange(a, b).is_ok(), |a: &Path, b: &Path| one_by_one(a, b).is_ok()] {
+            for (path, text) in [(&one, "1"), (&other, "2")] {
+                let _ = fs::remove_dir_all(path);
+                assert!(fs::create_dir(path).and_then(|()| fs::write(path.join("who"), text)).is_ok());
+            }
+            assert!(swap(&one, &other));
+            assert_eq!(fs::read_to_string(one.join("who")).ok().as_deref(), Some("2"));
+            assert_eq!(fs::read_to_string(other.join("who")).ok().as_deref(), Some("1"));
+            assert_eq!(fs::read_dir(folder.path()).map(Iterator::count).ok(), Some(2));
+        }
+    }
+}

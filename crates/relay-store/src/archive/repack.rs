@@ -1,0 +1,131 @@
+//! Packs that have become many are rolled up. The new pack is on disk, by content and by name, before an old one goes; what is
+//! taken up is everything in the old ones, also what nothing leads to any more.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use relay_core::error::Refusal;
+use relay_core::store::Result;
+
+use super::git::{self, git};
+use super::repository::Repository;
+use crate::filesystem::io_refusal;
+
+/// From so many packs on, reading slows down.
+const MANY: usize = 50;
+
+/// A pack, and how large it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pack {
+    bytes: u64,
+    name: String,
+}
+
+impl Repository {
+    /// Rolls the smaller packs up into one when there are too many.
+    pub fn repack(&self) -> Result<()> {
+        let packs = self.packs()?;
+        if packs.len() <= MANY {
+            return Ok(());
+        }
+        let old = smaller(packs);
+        let new = self.roll_up(&old)?;
+        self.sync_packs()?;
+        for pack in old.iter().filter(|pack| pack.name != new) {
+            self.remove(&pack.name)?;
+        }
+        Ok(())
+    }
+
+    fn pack_folder(&self) -> PathBuf {
+        self.path().join("objects/pack")
+    }
+
+    fn packs(&self) -> Result<Vec<Pack>> {
+        let folder = self.pack_folder();
+        let files = fs::read_dir(&folder).map_err(|fault| io_refusal(&folder, &fault))?.flatten();
+        let pack = |file: fs::DirEntry| {
+            let name = file.file_name().into_string().ok()?.strip_suffix(".pack")?.to_owned();
+            Some(Pack { bytes: file.metadata().ok()?.len(), name })
+        };
+        Ok(files.filter_map(pack).collect())
+    }
+
+    /// One pack of everything in these; its name.
+    fn roll_up(&self, packs: &[Pack]) -> Result<String> {
+        let base = self.pack_folder().join("pack");
+        let mut command = git(self.path(), &["pack-objects", "--quiet", "--stdin-packs", "--end-of-options"]);
+        let mut child = command.arg(&base).stdin(Stdio::piped()).spawn().map_err(|fault| git::missing(&fault))?;
+        let lines: String = packs.iter().map(|pack| format!("{}.pack\n", pack.name)).collect();
+        if let Some(mut stdin) = child.stdin.take() {
+            // What fails here is told by git, when it has ended.
+            let _ = stdin.write_all(lines.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(|fault| git::missing(&fault))?;
+        if !output.status.success() {
+            return Err(git::failed(&output));
+        }
+        Ok(format!("pack-{}", String::from_utf8_lossy(&output.stdout).trim()))
+    }
+
+    /// Without its index a pack is not looked at, so that goes first.
+    fn remove(&self, pack: &str) -> Result<()> {
+        let remove = |ending: &str| {
+            let path = self.pack_folder().join(format!("{pack}.{ending}"));
+            match fs::remove_file(&path) {
+                Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(io_refusal(&path, &fault)),
+                _ => Ok::<(), Refusal>(()),
+            }
+        };
+        ["idx", "rev", "pack"].into_iter().try_for_each(remove)
+    }
+
+    /// Clears away what git left that died on the way: files that have no name yet, and reports. Nobody but the holder of the
+    /// lease starts a git that writes.
+    pub fn clear_unfinished(&self) {
+        for (folder, start) in [(self.pack_folder(), "tmp_"), (self.path().to_owned(), "fast_import_crash_")] {
+            for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+                if file.file_name().to_string_lossy().starts_with(start) {
+                    let _ = fs::remove_file(file.path());
+                }
+            }
+        }
+    }
+}
+
+/// The smallest packs, as many as it takes that each one left is at least twice as large as all before it together.
+fn smaller(mut packs: Vec<Pack>) -> Vec<Pack> {
+    packs.sort();
+    let mut taken = 0;
+    let mut before = 0;
+    for (index, pack) in packs.iter().enumerate() {
+        if pack.bytes < 2 * before {
+            taken = index + 1;
+        }
+        before += pack.bytes;
+    }
+    packs.truncate(taken.max(2));
+    packs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_large_packs_are_left_alone() {
+        let check = |sizes: &[u64], expected: usize| {
+            let packs = sizes.iter().map(|&bytes| Pack { bytes, name: format!("pack-{bytes}") }).collect();
+            assert_eq!(smaller(packs).len(), expected, "{sizes:?}");
+        };
+        check(&[1, 1, 1], 3);
+        check(&[100, 1, 1, 1], 3);
+        check(&[100, 10, 1, 1, 1], 3);
+        check(&[100, 60, 1, 1], 4);
+        check(&[1, 2, 6, 18], 2);
+        check(&[1000, 500, 1, 2, 3], 5);
+        check(&[2000, 500, 1, 2, 3], 3);
+    }
+}

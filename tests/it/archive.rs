@@ -1,0 +1,154 @@
+//! The git archive as users meet it (I10): a copy that follows by itself, is never in the way, and heals.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::bus::{Bus, minutes, run};
+
+fn archive(bus: &Bus) -> PathBuf {
+    bus.store().join("archive.git")
+}
+
+fn git(bus: &Bus, args: &[&str]) -> String {
+    String::from_utf8(bus.git_in(&archive(bus), args).stdout).unwrap()
+}
+
+/// How many events the archive lacks.
+fn behind(bus: &Bus) -> u64 {
+    bus.relay("", ["health"]).success().result()["archive"]["behind"].as_u64().unwrap()
+}
+
+/// Looks until the archive has everything.
+fn follows(bus: &Bus) {
+    let came = (0..3_000).any(|_| behind(bus) == 0);
+    assert!(came, "nobody drained");
+}
+
+fn drain(bus: &Bus) -> u64 {
+    bus.relay("", ["drain", "--wait"]).success().result()["archive"]["number"].as_u64().unwrap()
+}
+
+/// A command that leaves the archive to a process of its own, as outside of tests.
+fn leaving<const N: usize>(bus: &Bus, agent: &str, args: [&str; N]) -> Command {
+    let mut command = bus.args(agent, args);
+    command.env_remove("RELAY_DRAIN");
+    command
+}
+
+/// The processes that drain this bus in the background.
+fn drainers(bus: &Bus) -> Vec<PathBuf> {
+    let key = bus.key();
+    let is_one = |process: &PathBuf| {
+        let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        let words: Vec<&str> = line.split(|byte| *byte == 0).map(|word| std::str::from_utf8(word).unwrap()).collect();
+        words.contains(&"--background") && words.contains(&key.as_str())
+    };
+    std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()).filter(is_one).collect()
+}
+
+#[test]
+fn the_archive_follows_by_itself() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    for subject in ["Login", "Login again", "Login at last"] {
+        let args = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", subject, "--body", "text"];
+        run(leaving(&bus, "BlueLake", args)).success();
+    }
+    follows(&bus);
+    let told = git(&bus, &["log", "--format=%an: %B"]);
+    assert!(told.contains("BlueLake wrote to RedForest in bd-1"), "{told}");
+    assert!(told.contains("relay: "), "{told}");
+}
+
+#[test]
+fn the_process_left_behind_holds_nothing_of_its_callers() {
+    let bus = Bus::with(&["BlueLake"]);
+    let kept = bus.path("kept");
+    std::fs::write(&kept, "").unwrap();
+    let mut command = Command::new("sh");
+    bus.environment(&mut command);
+    command.env_remove("RELAY_DRAIN").env("KEPT", &kept).args(["-c", "exec 7<\"$KEPT\"; exec \"$0\" \"$@\""]);
+    command.args([crate::bus::RELAY, "--agent", "BlueLake", "reserve", "src"]);
+    // The pipes of the answer are at their end: whoever was left behind has none of them.
+    run(command).success();
+    let found = drainers(&bus);
+    assert_eq!(found.len(), 1);
+    let opened = std::fs::read_dir(found[0].join("fd")).unwrap().flatten();
+    let targets: Vec<PathBuf> = opened.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+    assert!(!targets.is_empty());
+    for target in targets {
+        let text = target.to_str().unwrap();
+        let own = target.starts_with(bus.home()) || text == "/dev/null" || text.starts_with("anon_inode:inotify");
+        let clock = target == bus.path("clock");
+        assert!(own || clock || text.starts_with("/proc"), "{text}");
+    }
+    assert_eq!(std::fs::read_link(found[0].join("cwd")).unwrap(), PathBuf::from("/"));
+}
+
+#[test]
+fn where_no_process_can_be_left_behind_a_later_command_drains() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let number = bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    assert_eq!(behind(&bus), number, "nothing drained by itself");
+    run(leaving(&bus, "RedForest", ["ack", &number.to_string()])).success();
+    follows(&bus);
+}
+
+#[test]
+fn without_git_everything_else_goes_on() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let empty = bus.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let without_git = |args: &[&str]| {
+        let mut command = bus.args("BlueLake", args);
+        command.env("PATH", &empty).env_remove("RELAY_DRAIN");
+        run(command)
+    };
+    without_git(&["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", "b"]).success();
+    let refused = without_git(&["drain", "--wait"]).fails("ARCHIVE_UNAVAILABLE");
+    assert!(refused.error()["message"].as_str().unwrap().contains("git"), "{refused:?}");
+    assert_eq!(without_git(&["status"]).success().signals(), [""; 0], "it may lag for a moment");
+    bus.advance(minutes(2));
+    let told = without_git(&["status"]).success();
+    assert_eq!(told.signals(), ["ARCHIVE_LAGS"]);
+    assert!(told.result()["archive"]["behind"].as_u64().unwrap() > 0);
+    drain(&bus);
+    assert_eq!(bus.relay("BlueLake", ["status"]).success().signals(), [""; 0]);
+}
+
+#[test]
+fn an_archive_that_was_deleted_is_made_again() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    drain(&bus);
+    let tree = git(&bus, &["rev-parse", "main^{tree}"]);
+    std::fs::remove_dir_all(archive(&bus)).unwrap();
+    bus.relay("BlueLake", ["status"]).success();
+    drain(&bus);
+    assert_eq!(git(&bus, &["rev-parse", "main^{tree}"]), tree);
+}
+
+#[test]
+fn a_commit_of_somebody_else_stops_the_archive_and_nothing_else() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    drain(&bus);
+    let foreign = git(&bus, &["commit-tree", "main^{tree}", "-p", "main", "-m", "mine"]);
+    git(&bus, &["update-ref", "refs/heads/main", foreign.trim()]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.relay("", ["drain", "--wait"]).fails("ARCHIVE_DIVERGED");
+    assert_eq!(git(&bus, &["rev-parse", "main"]), foreign, "it is left as it was");
+    bus.advance(minutes(2));
+    let told = bus.relay("BlueLake", ["status"]).success();
+    assert_eq!(told.signals(), ["ARCHIVE_LAGS"]);
+    assert!(told.stdout.contains("not relay's"), "{}", told.stdout);
+}
+
+#[test]
+fn a_lock_that_a_dead_drainer_left_is_no_obstacle() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    drain(&bus);
+    for lock in ["refs/heads/main.lock", "refs/relay/draft.lock"] {
+        std::fs::write(archive(&bus).join(lock), "").unwrap();
+    }
+    let number = bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    assert_eq!(drain(&bus), number);
+}
