@@ -275,7 +275,13 @@ fn an_archive_that_lags_or_is_gone_is_not_complete() {
 
 #[test]
 fn what_lies_about_in_an_archive_is_found() {
-    for name in ["HEAD.lock", "refs/heads/main.lock", "objects/pack/tmp_pack_1", "objects/pack/pack-1.keep"] {
+    for name in [
+        "HEAD.lock",
+        "refs/heads/main.lock",
+        "objects/pack/tmp_pack_1",
+        "objects/pack/pack-1.keep",
+        "objects/pack/pack-1.pack",
+    ] {
         let told = Told::new().drained();
         std::fs::write(told.repository().join(name), "").unwrap();
         told.objects(Archive::Complete, "left lying about");

@@ -93,8 +93,10 @@ impl Repository {
     /// Clears away what a writer left that died, or a power cut: locks, and refs without a value. Nobody but the holder of
     /// the lease writes them.
     pub fn clear_leftovers(&self) {
-        for name in [PUBLIC, DRAFT] {
+        for name in [PUBLIC, DRAFT, "HEAD", "packed-refs", "config"] {
             let _ = fs::remove_file(self.path.join(format!("{name}.lock")));
+        }
+        for name in [PUBLIC, DRAFT] {
             let reference = self.path.join(name);
             if fs::metadata(&reference).is_ok_and(|metadata| metadata.len() == 0) {
                 let _ = fs::remove_file(reference);
