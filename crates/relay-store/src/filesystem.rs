@@ -125,6 +125,11 @@ pub(crate) fn free_name(folder: &Path, stem: &str, end: &str) -> PathBuf {
     (1..).map(named).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| named(0))
 }
 
+/// Makes the names in a folder last: a file that is synced may still be without its name after a power cut.
+pub fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
+}
+
 fn nofollow() -> i32 {
     i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
 }

@@ -6,6 +6,7 @@ mod doctored;
 mod kills;
 mod oracle;
 mod senders;
+pub mod steps;
 
 /// Says what was done, for reports: beside the tests' own output, in the file that `RELAY_SUMMARY` names.
 fn summary(line: &str) {

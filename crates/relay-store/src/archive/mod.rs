@@ -141,12 +141,15 @@ impl Archive {
             }
             // Only what survives a power cut is copied: the archive never leads.
             store.sync()?;
+            point!("archive-after-sync", StoreIo);
             if !self.repository.exists() {
                 self.repository.create()?;
             }
             let to = number.min(behind + self.sizes.round);
             let commit = self.import(store, from.commit.as_deref(), behind, to, &mut progress)?;
+            point!("archive-after-import", StoreIo);
             self.repository.sync_packs()?;
+            point!("archive-before-publish", StoreIo);
             self.repository.publish(from.commit.as_deref(), &commit)?;
         }
     }

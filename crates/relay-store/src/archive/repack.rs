@@ -33,8 +33,10 @@ impl Repository {
         let old = smaller(packs);
         let new = self.roll_up(&old)?;
         self.sync_packs()?;
+        point!("archive-before-removal", StoreIo);
         for pack in old.iter().filter(|pack| pack.name != new) {
             self.remove(&pack.name)?;
+            point!("archive-amid-removal", StoreIo);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 
 use super::git::{git, run};
-use crate::filesystem::{io_refusal, private_folder};
+use crate::filesystem::{io_refusal, private_folder, sync_folder};
 
 /// What people see.
 const PUBLIC: &str = "refs/heads/main";
@@ -48,6 +48,7 @@ impl Repository {
         private_folder(&fresh)?;
         run(git(&fresh, &["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]))?;
         sync_tree(&fresh).map_err(|fault| io_refusal(&fresh, &fault))?;
+        point!("archive-before-naming", StoreIo);
         fs::rename(&fresh, &self.path).map_err(|fault| io_refusal(&self.path, &fault))?;
         sync_parent(&self.path)
     }
@@ -76,6 +77,7 @@ impl Repository {
     pub fn publish(&self, from: Option<&str>, to: &str) -> Result<()> {
         let nothing = "0".repeat(to.len());
         run(git(&self.path, &["update-ref", "--end-of-options", PUBLIC, to, from.unwrap_or(&nothing)]))?;
+        point!("archive-after-publish", StoreIo);
         sync_folder(&self.path.join("refs/heads"))
     }
 
@@ -114,10 +116,6 @@ impl Repository {
 
 pub(super) fn sync_parent(path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), sync_folder)
-}
-
-fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
 }
 
 fn sync_tree(folder: &Path) -> std::io::Result<()> {

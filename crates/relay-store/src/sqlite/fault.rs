@@ -28,7 +28,7 @@ impl<'a> Fault<'a> {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Code::StoreBusy,
             Some(ErrorCode::DiskFull) => Code::StoreFull,
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Code::StoreReadonly,
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => return self.damaged(fault),
+            _ if is_damage(fault) => return self.damaged(fault),
             Some(ErrorCode::SystemIoFailure) if self.disk_is_full() => Code::StoreFull,
             Some(ErrorCode::SystemIoFailure) => Code::StoreIo,
             _ => Code::Internal,
@@ -55,8 +55,14 @@ impl<'a> Fault<'a> {
                 (Code::StoreIo, format!("{fault}, though a fresh check found nothing wrong"))
             }
             Ok(verdict) => (Code::StoreDamaged, verdict),
-            Err(confirmed) => (Code::StoreDamaged, confirmed.to_string()),
+            Err(confirmed) if is_damage(&confirmed) => (Code::StoreDamaged, confirmed.to_string()),
+            // A check that could not be made confirms nothing.
+            Err(other) => (Code::StoreIo, format!("{fault}, and it cannot be checked: {other}")),
         };
         code.refuse(format!("{}: {finding}", path.display())).with("path", self.folder.to_string_lossy())
     }
+}
+
+fn is_damage(fault: &Error) -> bool {
+    matches!(fault.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

@@ -211,6 +211,7 @@ fn patience(log: u64, gate_wait: Span) -> Option<Span> {
 impl Store for Sqlite {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
         let gate = Gate::take(&self.folder, errand)?;
+        point!("store-after-gate", StoreBusy);
         Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
     }
 
