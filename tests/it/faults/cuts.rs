@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::oracle::{Archive, Ledger, assert_whole};
+use super::oracle::{Archive, Done, Ledger, assert_whole};
 use super::senders::{Dice, SENDERS, Senders};
 use super::{count, summary};
 use crate::bus::{Bus, Run, run};
@@ -76,10 +76,14 @@ impl Disk {
         self.mount();
     }
 
-    /// The store of the bus, as it is seen from outside.
+    /// The store of the bus, copied to where nobody else looks: the oracle leaves no trace in the real one.
     fn store(&self) -> PathBuf {
-        let folders = std::fs::read_dir(self.stage.look(&self.at)).unwrap().map(|entry| entry.unwrap().path());
-        folders.into_iter().find(|folder| folder.join("relay.db").exists()).unwrap()
+        let mut folders = std::fs::read_dir(self.stage.look(&self.at)).unwrap().map(|entry| entry.unwrap().path());
+        let store = folders.find(|folder| folder.join("relay.db").exists()).unwrap();
+        let copy = self.image.with_file_name("seen");
+        let _ = std::fs::remove_dir_all(&copy);
+        succeed(Command::new("cp").arg("-a").arg(store).arg(&copy), "coreutils");
+        copy
     }
 
     fn relay(&self, bus: &Bus, agent: &str, args: &[&str]) -> Run {
@@ -110,6 +114,7 @@ fn nothing_acknowledged_is_lost_to_power_cuts() {
         for _ in 0..GENERATION.min(wanted - cuts) {
             senders.work_while(|| {
                 std::thread::sleep(Duration::from_millis(50 + dice.roll(1500) as u64));
+                senders.darken();
                 disk.cut();
             });
             cuts += 1;
@@ -134,8 +139,46 @@ fn nothing_acknowledged_is_lost_to_power_cuts() {
     ));
 }
 
-fn is_complete(store: &Path, done: &[super::oracle::Done]) -> bool {
+fn is_complete(store: &Path, done: &[Done]) -> bool {
     super::oracle::findings(store, done, Archive::Complete).is_empty()
+}
+
+/// A process that was killed between its commit and its sync leaves what everybody sees and a power cut takes. Whoever then
+/// answers that it is done, without having to write anything, has it synced first.
+#[test]
+fn what_a_killed_process_left_unsynced_is_synced_before_it_is_acknowledged() {
+    let send = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", "text"];
+    let again = [&send[..], &["--idempotency-key", "K1"]].concat();
+    for (agent, args) in [("BlueLake", &again[..]), ("RedForest", &["ack", "6"])] {
+        let bus = Bus::new();
+        let disk = Disk::new(&bus);
+        for agent in ["BlueLake", "RedForest"] {
+            disk.relay(&bus, agent, &["start"]).success();
+        }
+        let first = disk.relay(&bus, "BlueLake", &send).success().result();
+        assert_eq!(first["message"]["id"], 6, "the one that is acknowledged");
+        let command = bus.args(agent, args);
+        let mut strace = Command::new("strace");
+        strace.args([
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=fsync",
+            "-e",
+            "inject=fsync:signal=KILL:when=1",
+            "--",
+        ]);
+        bus.environment(strace.arg(command.get_program()).args(command.get_args()));
+        assert_eq!(run(disk.enter(&strace)).stdout, "", "it lived to answer");
+        let answer = disk.relay(&bus, agent, args).success().json();
+        disk.cut();
+        disk.restore();
+        let done = Done::new(agent, "K1", "text", &answer);
+        assert_whole(&disk.store(), &[done], Archive::Torn, &format!("{args:?}"));
+        bus.forget();
+    }
 }
 
 /// The name of the project was written without a sync, and could be empty afterwards.

@@ -49,6 +49,7 @@ pub struct Senders<'a> {
     enter: Enter<'a>,
     pub ledger: Ledger,
     stop: AtomicBool,
+    dark: AtomicBool,
     next: AtomicUsize,
     unsettled: Mutex<Vec<Request>>,
     pub unanswered: AtomicUsize,
@@ -64,6 +65,7 @@ impl<'a> Senders<'a> {
             enter,
             ledger,
             stop: AtomicBool::new(false),
+            dark: AtomicBool::new(false),
             next: AtomicUsize::new(0),
             unsettled: Mutex::default(),
             unanswered: AtomicUsize::new(0),
@@ -90,6 +92,7 @@ impl<'a> Senders<'a> {
     /// All of them work until `meanwhile` returns.
     pub fn work_while(&self, meanwhile: impl FnOnce()) {
         self.stop.store(false, Ordering::SeqCst);
+        self.dark.store(false, Ordering::SeqCst);
         std::thread::scope(|scope| {
             for number in 0..SENDERS {
                 scope.spawn(move || self.work(number));
@@ -132,11 +135,18 @@ impl<'a> Senders<'a> {
         Request { agent, key, what, args }
     }
 
+    /// From now on nobody hears an answer. When the power goes, everything goes at once; in the simulation processes live
+    /// a moment longer, and a sync that was under way when the disk was shut down may claim success.
+    pub fn darken(&self) {
+        self.dark.store(true, Ordering::SeqCst);
+    }
+
     /// Whether an answer came. What was done is noted before anything else happens.
     fn ask(&self, request: &Request, sent: &mut Vec<(u64, String)>) -> bool {
         let output = self.command(&request.agent, &request.args).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let Some(answer) = text.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) else {
+        let answer = text.strip_suffix('\n').filter(|_| !self.dark.load(Ordering::SeqCst));
+        let Some(answer) = answer.and_then(|line| serde_json::from_str::<Value>(line).ok()) else {
             self.unanswered.fetch_add(1, Ordering::SeqCst);
             self.unsettled.lock().unwrap().push(request.clone());
             if output.status.signal() != Some(9) && output.status.code() != Some(137) && self.expected.is_empty() {
