@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::oracle::{Archive, Done, Ledger, assert_whole};
 use super::senders::{Dice, SENDERS, Senders};
@@ -113,9 +113,14 @@ fn nothing_acknowledged_is_lost_to_power_cuts() {
         let mut dice = Dice::new();
         for _ in 0..GENERATION.min(wanted - cuts) {
             senders.work_while(|| {
-                std::thread::sleep(Duration::from_millis(50 + dice.roll(1500) as u64));
-                senders.darken();
-                disk.cut();
+                let until = Instant::now() + Duration::from_millis(50 + dice.roll(1500) as u64);
+                std::thread::scope(|scope| {
+                    // Drainers gather for a while first; this one does not, so that the power goes while git writes.
+                    scope.spawn(|| senders.drain_on());
+                    std::thread::sleep(until.saturating_duration_since(Instant::now()));
+                    senders.darken();
+                    disk.cut();
+                });
             });
             cuts += 1;
             senders.kill_all();

@@ -141,6 +141,16 @@ impl<'a> Senders<'a> {
         self.dark.store(true, Ordering::SeqCst);
     }
 
+    /// Drains again and again until nobody hears an answer.
+    pub fn drain_on(&self) {
+        while !self.dark.load(Ordering::SeqCst) {
+            let output = self.command("", &["drain".into(), "--wait".into()]).output().unwrap();
+            if !output.status.success() && !self.dark.load(Ordering::SeqCst) {
+                self.surprises.lock().unwrap().push(format!("drain: {}", String::from_utf8_lossy(&output.stdout)));
+            }
+        }
+    }
+
     /// Whether an answer came. What was done is noted before anything else happens.
     fn ask(&self, request: &Request, sent: &mut Vec<(u64, String)>) -> bool {
         let output = self.command(&request.agent, &request.args).output().unwrap();

@@ -56,6 +56,22 @@ impl Scene {
         self.acknowledged.push(Done::new("BlueLake", key, body, &answer));
     }
 
+    /// One more drain, and there are too many packs. A copy of one serves as many.
+    fn fills_packs(&mut self) {
+        self.bus.relay("", ["drain", "--wait"]).success();
+        let packs = self.bus.store().join("archive.git/objects/pack");
+        let endings = ["pack", "idx", "rev"];
+        let made = std::fs::read_dir(&packs).unwrap().map(|entry| entry.unwrap().path());
+        let one = made.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "pack")).unwrap();
+        for number in 0..50 {
+            for ending in endings.iter().filter(|ending| one.with_extension(ending).exists()) {
+                let copy = packs.join(format!("pack-{number:040x}.{ending}"));
+                std::fs::copy(one.with_extension(ending), copy).unwrap();
+            }
+        }
+        self.sends("last", "body");
+    }
+
     fn broken(&self, mut command: Command) -> Run {
         let action = match self.how {
             How::Dies => "return(abort)",
@@ -123,11 +139,7 @@ fn a_poll_stops(point: &'static str, how: How, class: Option<&str>) {
 fn a_drain_stops(point: &'static str, how: How, class: Option<&str>) {
     let mut scene = Scene::new(point, how);
     if point.ends_with("removal") {
-        for round in 0..50 {
-            scene.sends(&format!("P{round}"), "body");
-            scene.bus.relay("", ["drain", "--wait"]).success();
-        }
-        scene.sends("last", "body");
+        scene.fills_packs();
     }
     let run = scene.broken(scene.bus.args("", ["drain", "--wait"]));
     scene.said(&run, class);
