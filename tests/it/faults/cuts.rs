@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::oracle::{Archive, Done, Ledger, assert_whole};
 use super::senders::{Dice, SENDERS, Senders};
-use super::{count, summary};
+use super::{count, progress, summary};
 use crate::bus::{Bus, Run, run};
 use crate::privilege::{AS_ROOT, Stage, is_root};
 
@@ -132,7 +132,9 @@ fn nothing_acknowledged_is_lost_to_power_cuts() {
             settled += senders.settle();
             senders.quiet();
             disk.relay(&bus, "", &["drain", "--wait"]).success();
-            assert_whole(&disk.store(), &senders.ledger.read(), Archive::Complete, &after);
+            let done = senders.ledger.read();
+            assert_whole(&disk.store(), &done, Archive::Complete, &after);
+            progress(&format!("{cuts} of {wanted} power cuts, {} acknowledged", acknowledged + done.len()));
         }
         acknowledged += senders.ledger.read().len();
         senders.kill_all();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::oracle::{Archive, Ledger, assert_whole};
 use super::senders::{Dice, SENDERS, Senders};
-use super::{count, summary};
+use super::{count, progress, summary};
 use crate::bus::Bus;
 
 /// So many kills, and everything is looked at.
@@ -40,7 +40,9 @@ fn nothing_acknowledged_is_lost_to_kills_at_random_times() {
             settled += senders.settle();
             senders.quiet();
             crate::bus::run(bus.args("", ["drain", "--wait"])).success();
-            assert_whole(&bus.store(), &senders.ledger.read(), Archive::Complete, "kills");
+            let done = senders.ledger.read();
+            assert_whole(&bus.store(), &done, Archive::Complete, "kills");
+            progress(&format!("{} of {wanted} kills, {} acknowledged", total(&killed), acknowledged + done.len()));
         }
         acknowledged += senders.ledger.read().len();
         unanswered += senders.unanswered.load(Ordering::SeqCst);

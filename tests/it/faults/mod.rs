@@ -7,6 +7,12 @@ mod kills;
 mod oracle;
 mod senders;
 pub mod steps;
+mod troubles;
+
+/// Says what has been done so far, for those who wait.
+fn progress(line: &str) {
+    summary(&format!("so far: {line}"));
+}
 
 /// Says what was done, for reports: beside the tests' own output, in the file that `RELAY_SUMMARY` names.
 fn summary(line: &str) {
