@@ -116,7 +116,10 @@ fn a_disk_that_is_full_at_any_write_refuses_and_loses_nothing() {
             }
             refused += 1;
             let code = run.error()["code"].as_str().unwrap().to_owned();
-            assert!(code == "STORE_FULL" || code == "STORE_IO", "{after}");
+            // git does not always say why it could not write.
+            let expected =
+                if args[0] == "send" { ["STORE_FULL", "STORE_IO"] } else { ["STORE_FULL", "ARCHIVE_UNAVAILABLE"] };
+            assert!(expected.contains(&code.as_str()), "{after}");
             if code == "STORE_FULL" && args[0] == "send" {
                 assert_eq!(events_of(&store, KEY), 0, "{after}");
             }
@@ -178,7 +181,9 @@ fn a_clock_that_jumps_changes_no_order_and_loses_nothing() {
     {
         let before = scene.bus.now();
         scene.bus.advance(jump);
-        let run = scene.sends(&format!("C{step}"), &format!("body {step}"));
+        revive(&scene.bus);
+        let run = scene.bus.relay("BlueLake", ["status"]).success();
+        scene.sends(&format!("C{step}"), &format!("body {step}"));
         let id = scene.done.last().unwrap().id;
         assert!(id > last, "order comes from the number");
         last = id;
@@ -191,6 +196,13 @@ fn a_clock_that_jumps_changes_no_order_and_loses_nothing() {
     scene.bus.set_clock(EPOCH);
 }
 
+/// Whoever was not seen for years has retired, and comes back with `start`.
+fn revive(bus: &Bus) {
+    for agent in ["BlueLake", "RedForest"] {
+        bus.relay(agent, ["start"]).success();
+    }
+}
+
 #[test]
 fn claims_end_by_the_clock_that_is_believed() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
@@ -201,8 +213,10 @@ fn claims_end_by_the_clock_that_is_believed() {
     bus.advance(hours(1));
     assert_eq!(conflicts("RedForest", "src/a.rs"), 0, "an hour later it has ended");
     bus.advance(days(3653));
+    revive(&bus);
     assert_eq!(conflicts("BlueLake", "src/a.rs"), 0);
     bus.advance(-days(3653));
+    revive(&bus);
     assert_eq!(conflicts("RedForest", "src/a.rs"), 0, "a claim from ten years ahead does not stand");
     assert_eq!(conflicts("BlueLake", "src/b.rs"), 0);
     assert_eq!(conflicts("RedForest", "src/b.rs"), 1, "one from now does");
