@@ -129,6 +129,35 @@ fn a_disk_that_is_full_at_any_write_refuses_and_loses_nothing() {
     }
 }
 
+/// When the last page goes into the log and then the sync fails, the commit may come back with the next reader of the log: the
+/// disk is full, and yet nobody knows the outcome.
+#[test]
+fn a_sync_that_fails_on_a_full_disk_leaves_the_outcome_open() {
+    let mut unknown_on_a_full_disk = 0;
+    for pages in 10..50 {
+        let bus = Bus::new();
+        let small = Small::new(&bus, 2048);
+        for agent in ["BlueLake", "RedForest"] {
+            small.relay(&bus, agent, &["start"]).success();
+        }
+        small.relay(&bus, "BlueLake", &send("K1", "first")).success();
+        small.fill_but(pages);
+        let command = bus.args("BlueLake", send(KEY, "body"));
+        let mut strace = Command::new("strace");
+        let inject = "inject=fsync:error=ENOSPC:when=1";
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", inject, "--"]);
+        bus.environment(strace.arg(command.get_program()).args(command.get_args()));
+        let refused = run(small.stage.enter(&strace));
+        let code = refused.error()["code"].as_str().unwrap().to_owned();
+        let is_full = rustix::fs::statvfs(small.stage.look(&small.home)).unwrap().f_bavail == 0;
+        let happened = events_of(&small.store(&bus), KEY) > 0;
+        assert!(code == "STORE_IO" || code == "STORE_FULL" && !happened, "{pages} pages left: {refused:?}");
+        unknown_on_a_full_disk += usize::from(is_full && happened);
+        bus.forget();
+    }
+    assert!(unknown_on_a_full_disk > 0, "the disk was never full just then");
+}
+
 #[test]
 fn a_disk_that_turns_read_only_and_back_again_loses_nothing() {
     let bus = Bus::new();

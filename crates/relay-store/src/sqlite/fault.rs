@@ -36,6 +36,16 @@ impl<'a> Fault<'a> {
         code.refuse(format!("{}: {fault}", path.display())).with("path", self.folder.to_string_lossy())
     }
 
+    /// What a commit failed with. Once the log is written, an I/O error leaves open whether the next one to read it finds the
+    /// commit, however full the disk is.
+    pub(super) fn refuse_commit(&self, fault: &Error) -> Refusal {
+        if fault.sqlite_error_code() != Some(ErrorCode::SystemIoFailure) {
+            return self.refuse(fault);
+        }
+        let path = Sqlite::file(self.folder);
+        Code::StoreIo.refuse(format!("{}: {fault}", path.display())).with("path", self.folder.to_string_lossy())
+    }
+
     /// A write-ahead log that could not grow reports an I/O error; the disk tells which.
     fn disk_is_full(&self) -> bool {
         rustix::fs::statvfs(self.folder).is_ok_and(|info| info.f_bavail == 0)

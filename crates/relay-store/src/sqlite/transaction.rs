@@ -108,7 +108,7 @@ impl Tx for View<'_> {
 
     fn commit(mut self: Box<Self>) -> Result<()> {
         point!("store-before-commit", StoreFull);
-        self.connection.execute_batch("COMMIT").map_err(|fault| self.refuse(&fault))?;
+        self.connection.execute_batch("COMMIT").map_err(|fault| Fault::new(self.folder).refuse_commit(&fault))?;
         self.role = Role::Committed;
         self.committed.inspect(|committed| committed.set(true));
         point!("store-after-commit", StoreIo);
