@@ -2,7 +2,7 @@
 //! who drain at once, a drainer that is killed over its git, a sandbox without processes. Sends go on where they can, each
 //! trouble has its class, and all of it heals without a command but the next drain.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -303,28 +303,37 @@ fn executable(path: &Path, text: &str) {
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// A sandbox that forbids processes: what is asked is done and answered, and a later command drains.
-#[test]
-fn where_no_process_can_be_started_sends_go_on() {
-    let mut scene = Scene::new();
+/// An acknowledgement where the system starts nothing any more from so many threads and processes on.
+fn ack_in_a_sandbox(scene: &Scene, from: usize) -> Run {
     let bus = &scene.bus;
     let command = bus.args("RedForest", ["ack", &scene.done[0].id.to_string(), "--idempotency-key", KEY]);
     let trace = bus.path("trace");
     let mut strace = Command::new("strace");
-    // The thread that waits for the gate is the first of these calls; every process would be another.
-    let inject = "inject=clone,clone3,fork,vfork:error=EAGAIN:when=2+";
-    strace.args(["-f", "-qq", "-o"]).arg(&trace).args(["-e", "trace=clone,clone3,fork,vfork", "-e", inject, "--"]);
+    let inject = format!("inject=clone,clone3,fork,vfork:error=EAGAIN:when={from}+");
+    strace.args(["-f", "-qq", "-o"]).arg(&trace).args(["-e", "trace=clone,clone3,fork,vfork", "-e", &inject, "--"]);
     bus.environment(strace.arg(command.get_program()).args(command.get_args()));
-    let run = run(strace_without_drain_later(strace)).success();
-    let mut text = String::new();
-    std::fs::File::open(&trace).unwrap().read_to_string(&mut text).unwrap();
-    assert!(text.contains("INJECTED"), "no process was forbidden: {text}");
+    strace.env_remove("RELAY_DRAIN");
+    let run = run(strace);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    assert!(text.contains("INJECTED"), "nothing was forbidden: {text}");
+    run
+}
+
+/// A sandbox that forbids processes: what is asked is done and answered, and a later command drains.
+#[test]
+fn where_no_process_can_be_started_sends_go_on() {
+    let mut scene = Scene::new();
+    // The thread that waits for the gate is the first; the drainer would be the second.
+    let run = ack_in_a_sandbox(&scene, 2).success();
     scene.done.push(Done::new("RedForest", KEY, "", &run.json()));
     assert!(!scene.bus.store().join("archive.git").exists(), "somebody drained");
     scene.is_whole("a sandbox");
 }
 
-fn strace_without_drain_later(mut command: Command) -> Command {
-    command.env_remove("RELAY_DRAIN");
-    command
+#[test]
+fn where_no_thread_can_be_started_nothing_is_written_and_it_is_said() {
+    let scene = Scene::new();
+    ack_in_a_sandbox(&scene, 1).fails("STORE_BUSY");
+    assert_eq!(events_of(&scene.bus.store(), KEY), 0);
+    scene.is_whole("a sandbox");
 }
