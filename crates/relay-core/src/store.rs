@@ -24,7 +24,11 @@ pub trait Store {
     fn read(&self) -> Result<Box<dyn Facts + '_>>;
 
     /// Makes everything that can be read now survive anything: also what a process committed that died before its sync,
-    /// and that whoever comes after it sees all the same. Waits for this caller's turn like a writer.
+    /// and that whoever comes after it sees all the same.
+    fn sync(&self) -> Result<()>;
+
+    /// The same where a sync may have failed, after which the next one proves nothing: what was committed is written a second
+    /// time. Waits for this caller's turn like a writer.
     fn settle(&self, wait: Span) -> Result<()>;
 
     fn presence(&self) -> &dyn Presence;

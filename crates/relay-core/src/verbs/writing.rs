@@ -112,7 +112,7 @@ where
     let scope = writing.actor.scope();
     if let Some(told) = remembered(&writing, &scope, verb, request)? {
         drop(writing);
-        // Whoever did it may have died before it was durable.
+        // Whoever did it may have died before it was durable, or have seen the sync fail.
         ctx.store.settle(ctx.limits.gate_wait)?;
         return Ok(told);
     }
@@ -192,7 +192,7 @@ fn finish<T: Serialize, R: Serialize>(
     } else {
         drop(tx);
         // What the answer rests on was done by others, who may have died before it was durable.
-        ctx.store.settle(ctx.limits.gate_wait)?;
+        ctx.store.sync()?;
     }
     if let Some(agent) = actor.agent() {
         ctx.store.presence().touch(&agent.name, ctx.now);

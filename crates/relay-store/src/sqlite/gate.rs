@@ -55,7 +55,6 @@ impl Gate {
             private_folder(line)?;
         }
         let (done, granted) = mpsc::channel();
-        #[expect(clippy::disallowed_methods, reason = "the lock call has no deadline of its own")]
         let waiter = thread::Builder::new().spawn(move || {
             let place = line.map(|line| stand_in_line(&line)).transpose();
             // When nobody waits any more, dropping the files gives the gate to the next in the line.

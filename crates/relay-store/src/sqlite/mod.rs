@@ -219,6 +219,10 @@ impl Store for Sqlite {
         Ok(Box::new(View::read(&self.connection, &self.folder, &self.project)?))
     }
 
+    fn sync(&self) -> Result<()> {
+        Sqlite::sync(self)
+    }
+
     fn settle(&self, wait: Span) -> Result<()> {
         self.drain(wait).map(|_| ())
     }

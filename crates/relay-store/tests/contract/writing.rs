@@ -84,6 +84,7 @@ fn settling_waits_for_its_turn_like_a_writer() {
         let refusal = other.settle(Span::millis(20)).unwrap_err();
         assert_eq!(refusal.code, Code::StoreBusy);
         tx.commit().unwrap();
+        other.sync().unwrap();
         other.settle(Span::seconds(10)).unwrap();
         assert_eq!(other.read().unwrap().agents().unwrap().len(), 1);
     });
