@@ -32,7 +32,7 @@ fn nothing_acknowledged_is_lost_to_kills_at_random_times() {
                 let mut dice = Dice::new();
                 while total(&killed) < enough {
                     std::thread::sleep(Duration::from_micros(dice.roll(20_000) as u64));
-                    if let Some(kind) = kill_one(&senders, &mut dice) {
+                    if let Some(kind) = kill_one(&senders, &mut dice, total(&killed)) {
                         *killed.entry(kind).or_default() += 1;
                     }
                 }
@@ -59,18 +59,18 @@ fn nothing_acknowledged_is_lost_to_kills_at_random_times() {
     ));
 }
 
-/// Kills one of them. Senders are many; of twenty kills one waits until a git runs, and takes that or whoever runs it, and
-/// one takes a drainer wherever it stands.
-fn kill_one(senders: &Senders<'_>, dice: &mut Dice) -> Option<&'static str> {
-    let kind = match dice.roll(20) {
-        0 => {
-            let runs = |senders: &Senders<'_>| senders.processes().iter().any(|process| process.kind() == "git");
-            (0..1_000).any(|_| runs(senders));
-            ["git", "drainer"][dice.roll(2)]
-        }
-        1 => "drainer",
+/// Kills one of them. Senders are many; of twenty kills one takes a git, as soon as one runs, one the drainer over its git,
+/// and one a drainer wherever it stands.
+fn kill_one(senders: &Senders<'_>, dice: &mut Dice, killed: usize) -> Option<&'static str> {
+    let kind = match killed % 20 {
+        0 => "git",
+        5 | 10 => "drainer",
         _ => "sender",
     };
+    let runs_git = || senders.processes().iter().any(|process| process.kind() == "git");
+    if matches!(killed % 20, 0 | 5) && !(0..1_000).any(|_| runs_git()) {
+        return None;
+    }
     let mut of_kind = senders.processes();
     of_kind.retain(|process| process.kind() == kind);
     if of_kind.is_empty() {
