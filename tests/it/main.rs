@@ -28,6 +28,7 @@ mod crowd;
 mod demo;
 mod doors;
 mod export;
+mod faults;
 mod flips;
 mod fuse;
 mod golden;

@@ -1,7 +1,7 @@
 //! Privileges that a test needs or must not have: mounts in a namespace of its own, another uid, another owner.
 //!
-//! Everything works for root, and for an ordinary user where the system allows user namespaces. Where it does not, the
-//! test fails and says which line to run: a test that skips itself proves nothing.
+//! Everything works for root, and all but the power cuts for an ordinary user where the system allows user namespaces. Where
+//! it does not, the test fails and says which line to run: a test that skips itself proves nothing.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;

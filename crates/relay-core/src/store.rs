@@ -23,6 +23,14 @@ pub trait Store {
     /// A view of the newest committed state. It never waits for a writer, and does not change while it is held.
     fn read(&self) -> Result<Box<dyn Facts + '_>>;
 
+    /// Makes everything that can be read now survive anything: also what a process committed that died before its sync,
+    /// and that whoever comes after it sees all the same.
+    fn sync(&self) -> Result<()>;
+
+    /// The same where a sync may have failed, after which the next one proves nothing: what was committed is written a second
+    /// time. Waits for this caller's turn like a writer.
+    fn settle(&self, wait: Span) -> Result<()>;
+
     fn presence(&self) -> &dyn Presence;
 
     /// A watch that was armed before it is returned: a commit after this call wakes it, also one of another process.

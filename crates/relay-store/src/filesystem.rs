@@ -119,11 +119,6 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes the names in a folder durable.
-pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
-}
-
 /// `<stem>-<number>` in the folder, with the first number for which nothing has that name and one of these ends.
 pub(crate) fn free_name(folder: &Path, stem: &str, ends: &[&str]) -> PathBuf {
     let named = |number: u32| folder.join(format!("{stem}-{number}"));
@@ -136,6 +131,11 @@ pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
+}
+
+/// Makes the names in a folder last: a file that is synced may still be without its name after a power cut.
+pub fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|fault| io_refusal(folder, &fault))
 }
 
 fn nofollow() -> i32 {

@@ -11,7 +11,7 @@ use relay_core::error::Code;
 use relay_core::store::{Bus, Result, Store};
 use sha2::{Digest, Sha256};
 
-use crate::filesystem::{io_refusal, private_file, private_folder};
+use crate::filesystem::{io_refusal, private_file, private_folder, sync_folder};
 use crate::sqlite::Sqlite;
 
 #[derive(Debug, Clone)]
@@ -127,22 +127,31 @@ fn former_paths(folder: &Path) -> Vec<String> {
 
 /// The folder says which project it belongs to, for those who list projects.
 fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
-    if folder.join("project").exists() {
+    // A name without a letter in it is what a power cut can leave of one.
+    if fs::metadata(folder.join("project")).is_ok_and(|metadata| metadata.len() > 0) {
         return Ok(());
     }
-    write_name(folder, project)
+    write_name(folder, project)?;
+    // The folder is as new as its name.
+    folder.parent().map_or(Ok(()), sync_folder)
 }
 
 fn write_name(folder: &Path, project: &ProjectKey) -> Result<()> {
     write_file(folder, "project", project.as_str())
 }
 
+/// Writes a file that is there with all of its text or not at all, also after a power cut.
 fn write_file(folder: &Path, name: &str, text: &str) -> Result<()> {
     let (path, fresh) = (folder.join(name), folder.join(format!("{name}.{}", std::process::id())));
     let written = private_file(&fresh)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|mut file| {
+            file.set_len(0)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
         .and_then(|()| fs::rename(&fresh, &path));
-    written.map_err(|fault| io_refusal(&path, &fault))
+    written.map_err(|fault| io_refusal(&path, &fault))?;
+    sync_folder(folder)
 }
 
 impl Bus for Home {

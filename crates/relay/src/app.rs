@@ -244,10 +244,12 @@ impl App {
     }
 
     fn succeed(&self, ctx: &Ctx<'_>, done: &Done) -> u8 {
+        point!("app-before-answer");
         let written = self.print(done, ctx.now);
         let Some(afterwards) = done.afterwards.as_ref().filter(|_| written == Written::Out) else {
             return 0;
         };
+        point!("app-before-surfaced");
         // Only now is it true that the text was handed over.
         match afterwards.commit(ctx) {
             Ok(()) => 0,

@@ -1,5 +1,13 @@
 //! relay: the coordination bus for coding agents that share a codebase.
 
+/// A place between two steps where a test kills the process. A release build has none.
+macro_rules! point {
+    ($name:literal) => {
+        #[cfg(feature = "test-doors")]
+        fail::fail_point!($name, |_| std::process::abort());
+    };
+}
+
 mod app;
 mod cli;
 mod clock;

@@ -176,6 +176,7 @@ fn first_answer<T: DeserializeOwned>(ctx: &Ctx<'_>, crossing: &Crossing, name: &
     let Some(first) = store.read()?.remembered(&scope, &crossing.key)? else {
         return Ok(None);
     };
+    store.settle(ctx.limits.gate_wait)?;
     let (answer, _, _): (T, serde_json::Value, serde_json::Value) =
         serde_json::from_str(&first.answer).map_err(super::writing::internal)?;
     Ok(Some(answer))

@@ -111,6 +111,9 @@ where
     // A newcomer acts under its own name from the middle of the story on; its keys stay where they were looked for.
     let scope = writing.actor.scope();
     if let Some(told) = remembered(&writing, &scope, verb, request)? {
+        drop(writing);
+        // Whoever did it may have died before it was durable, or have seen the sync fail.
+        ctx.store.settle(ctx.limits.gate_wait)?;
         return Ok(told);
     }
     let jumped = clock_jumped(ctx, &*writing.tx)?;
@@ -192,6 +195,10 @@ fn finish<T: Serialize, R: Serialize>(
         let remembered = Remembered { verb: verb.to_owned(), salt, request: digest(&salt, verb, request)?, answer };
         tx.remember(scope, &ctx.key.text, &remembered)?;
         tx.commit()?;
+    } else {
+        drop(tx);
+        // What the answer rests on was done by others, who may have died before it was durable.
+        ctx.store.sync()?;
     }
     if let Some(agent) = actor.agent() {
         ctx.store.presence().touch(&agent.name, ctx.now);

@@ -50,10 +50,18 @@ pub struct Archive {
     sizes: Sizes,
 }
 
-/// The right to write to the archive; given up when dropped, or when the process dies.
+/// The right to write to the archive; given up when dropped, or when the process dies and the last git that it had started.
 #[derive(Debug)]
 pub struct Lease {
     _file: File,
+}
+
+impl Lease {
+    /// Every git inherits the lock: one whose drainer was killed may still write, and nobody may write beside it.
+    fn held(file: File) -> Self {
+        let _ = rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty());
+        Lease { _file: file }
+    }
 }
 
 /// The office of the one process that drains for those who have left. It is another lock than the lease, so that nobody who
@@ -93,7 +101,7 @@ impl Archive {
 
     /// The lease, unless somebody has it.
     pub fn try_lease(&self) -> Result<Option<Lease>> {
-        Ok(self.try_lock("archive.lease")?.map(|file| Lease { _file: file }))
+        Ok(self.try_lock("archive.lease")?.map(Lease::held))
     }
 
     /// The office, unless somebody has it.
@@ -105,7 +113,7 @@ impl Archive {
     pub fn lease(&self) -> Result<Lease> {
         let path = self.folder.join("archive.lease");
         let locked = private_file(&path).and_then(|file| file.lock().map(|()| file));
-        Ok(Lease { _file: locked.map_err(|fault| io_refusal(&path, &fault))? })
+        Ok(Lease::held(locked.map_err(|fault| io_refusal(&path, &fault))?))
     }
 
     fn try_lock(&self, name: &str) -> Result<Option<File>> {
@@ -143,6 +151,7 @@ impl Archive {
             }
             // Only what survives a power cut is copied: the archive never leads.
             store.sync()?;
+            point!("archive-after-sync", StoreIo);
             if !self.repository.exists() {
                 self.repository.create()?;
                 never_had = number;
@@ -152,7 +161,9 @@ impl Archive {
             }
             let to = number.min(behind + self.sizes.round);
             let commit = self.import(store, &from, to, progress)?;
+            point!("archive-after-import", StoreIo);
             self.repository.sync_packs()?;
+            point!("archive-before-publish", StoreIo);
             self.repository.publish(from.commit.as_deref(), &commit)?;
         }
     }

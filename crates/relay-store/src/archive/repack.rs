@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use relay_core::error::Refusal;
@@ -33,8 +33,10 @@ impl Repository {
         let old = smaller(packs);
         let new = self.roll_up(&old)?;
         self.sync_packs()?;
+        point!("archive-before-removal", StoreIo);
         for pack in old.iter().filter(|pack| pack.name != new) {
             self.remove(&pack.name)?;
+            point!("archive-amid-removal", StoreIo);
         }
         Ok(())
     }
@@ -59,14 +61,13 @@ impl Repository {
         let mut command = git(self.path(), &["pack-objects", "--quiet", "--stdin-packs", "--end-of-options"]);
         let mut child = command.arg(&base).stdin(Stdio::piped()).spawn().map_err(|fault| git::missing(&fault))?;
         let lines: String = packs.iter().map(|pack| format!("{}.pack\n", pack.name)).collect();
-        if let Some(mut stdin) = child.stdin.take() {
-            // What fails here is told by git, when it has ended.
-            let _ = stdin.write_all(lines.as_bytes());
-        }
+        let told = child.stdin.take().map(|mut stdin| stdin.write_all(lines.as_bytes()));
         let output = child.wait_with_output().map_err(|fault| git::missing(&fault))?;
         if !output.status.success() {
             return Err(git::failed(&output));
         }
+        // git packs what it was told of. Of a list that broke off it makes a good pack with too little in it.
+        told.transpose().map_err(|fault| git::missing(&fault))?;
         Ok(format!("pack-{}", String::from_utf8_lossy(&output.stdout).trim()))
     }
 
@@ -82,15 +83,23 @@ impl Repository {
         ["idx", "rev", "pack"].into_iter().try_for_each(remove)
     }
 
-    /// Clears away what git left that died on the way: files that have no name yet, and reports. Nobody but the holder of the
-    /// lease starts a git that writes.
+    /// Clears away what a git left that died on the way: files that have no name yet, packs that it still kept for itself or
+    /// had no index for, and reports. Nobody but the holder of the lease starts a git that writes.
     pub fn clear_unfinished(&self) {
-        for (folder, start) in [(self.pack_folder(), "tmp_"), (self.path().to_owned(), "fast_import_crash_")] {
-            for file in fs::read_dir(folder).into_iter().flatten().flatten() {
-                if file.file_name().to_string_lossy().starts_with(start) {
-                    let _ = fs::remove_file(file.path());
-                }
-            }
+        let is_unfinished = |path: &Path, name: &str| {
+            let is_bare_pack = name.ends_with(".pack") && !path.with_extension("idx").exists();
+            name.starts_with("tmp_") || name.ends_with(".keep") || is_bare_pack
+        };
+        let is_report = |_: &Path, name: &str| name.starts_with("fast_import_crash_");
+        remove_where(&self.pack_folder(), is_unfinished);
+        remove_where(self.path(), is_report);
+    }
+}
+
+fn remove_where(folder: &Path, is_meant: impl Fn(&Path, &str) -> bool) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_meant(&file.path(), &file.file_name().to_string_lossy()) {
+            let _ = fs::remove_file(file.path());
         }
     }
 }

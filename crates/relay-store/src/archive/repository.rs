@@ -48,6 +48,7 @@ impl Repository {
         private_folder(&fresh)?;
         run(git(&fresh, &["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]))?;
         sync_tree(&fresh).map_err(|fault| io_refusal(&fresh, &fault))?;
+        point!("archive-before-naming", StoreIo);
         fs::rename(&fresh, &self.path).map_err(|fault| io_refusal(&self.path, &fault))?;
         sync_parent(&self.path)
     }
@@ -76,6 +77,7 @@ impl Repository {
     pub fn publish(&self, from: Option<&str>, to: &str) -> Result<()> {
         let nothing = "0".repeat(to.len());
         run(git(&self.path, &["update-ref", "--end-of-options", PUBLIC, to, from.unwrap_or(&nothing)]))?;
+        point!("archive-after-publish", StoreIo);
         sync_folder(&self.path.join("refs/heads"))
     }
 
@@ -93,8 +95,10 @@ impl Repository {
     /// Clears away what a writer left that died, or a power cut: locks, and refs without a value. Nobody but the holder of
     /// the lease writes them.
     pub fn clear_leftovers(&self) {
-        for name in [PUBLIC, DRAFT] {
+        for name in [PUBLIC, DRAFT, "HEAD", "packed-refs", "config"] {
             let _ = fs::remove_file(self.path.join(format!("{name}.lock")));
+        }
+        for name in [PUBLIC, DRAFT] {
             let reference = self.path.join(name);
             if fs::metadata(&reference).is_ok_and(|metadata| metadata.len() == 0) {
                 let _ = fs::remove_file(reference);

@@ -46,12 +46,22 @@ impl<'a> Fault<'a> {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Code::StoreBusy,
             Some(ErrorCode::DiskFull) => Code::StoreFull,
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Code::StoreReadonly,
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => return self.damaged(fault),
+            _ if is_damage(fault) => return self.damaged(fault),
             Some(ErrorCode::SystemIoFailure) if self.disk_is_full() => Code::StoreFull,
             Some(ErrorCode::SystemIoFailure) => Code::StoreIo,
             _ => Code::Internal,
         };
         code.refuse(format!("{}: {fault}", path.display())).with("path", self.folder.to_string_lossy())
+    }
+
+    /// What a commit failed with. Once the log is written, an I/O error leaves open whether the next one to read it finds the
+    /// commit, however full the disk is.
+    pub(super) fn refuse_commit(&self, fault: &Error) -> Refusal {
+        if fault.sqlite_error_code() != Some(ErrorCode::SystemIoFailure) {
+            return self.refuse(fault);
+        }
+        let path = Sqlite::file(self.folder);
+        Code::StoreIo.refuse(format!("{}: {fault}", path.display())).with("path", self.folder.to_string_lossy())
     }
 
     /// A write-ahead log that could not grow reports an I/O error; the disk tells which.
@@ -73,8 +83,14 @@ impl<'a> Fault<'a> {
                 (Code::StoreIo, format!("{fault}, though a fresh check found nothing wrong"))
             }
             Ok(verdict) => (Code::StoreDamaged, verdict),
-            Err(confirmed) => (Code::StoreDamaged, confirmed.to_string()),
+            Err(confirmed) if is_damage(&confirmed) => (Code::StoreDamaged, confirmed.to_string()),
+            // A check that could not be made confirms nothing.
+            Err(other) => (Code::StoreIo, format!("{fault}, and it cannot be checked: {other}")),
         };
         code.refuse(format!("{}: {finding}", path.display())).with("path", self.folder.to_string_lossy())
     }
+}
+
+fn is_damage(fault: &Error) -> bool {
+    matches!(fault.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

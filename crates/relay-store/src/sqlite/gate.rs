@@ -55,12 +55,12 @@ impl Gate {
             private_folder(line)?;
         }
         let (done, granted) = mpsc::channel();
-        #[expect(clippy::disallowed_methods, reason = "the lock call has no deadline of its own")]
-        thread::spawn(move || {
+        let waiter = thread::Builder::new().spawn(move || {
             let place = line.map(|line| stand_in_line(&line)).transpose();
             // When nobody waits any more, dropping the files gives the gate to the next in the line.
             let _ = done.send(place.and_then(|place| file.lock().map(|()| (file, place))));
         });
+        waiter.map_err(|fault| Code::StoreBusy.refuse(format!("nobody can be sent to wait at the gate: {fault}")))?;
         match granted.recv_timeout(errand.wait.to_std()) {
             Ok(Ok((lock, place))) => Ok(Gate::taken(lock, place, errand)),
             Ok(Err(fault)) => Err(io_refusal(&path, &fault)),

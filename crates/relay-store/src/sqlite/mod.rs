@@ -236,6 +236,7 @@ fn patience(log: u64, gate_wait: Span) -> Option<Span> {
 impl Store for Sqlite {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
         let gate = Gate::take(&self.folder, errand)?;
+        point!("store-after-gate", StoreBusy);
         self.must_be_current()?;
         Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
     }
@@ -244,6 +245,14 @@ impl Store for Sqlite {
         // Whoever waits for mail would look into the old file for ever.
         self.must_be_current()?;
         Ok(Box::new(View::read(&self.connection, &self.folder, &self.project)?))
+    }
+
+    fn sync(&self) -> Result<()> {
+        Sqlite::sync(self)
+    }
+
+    fn settle(&self, wait: Span) -> Result<()> {
+        self.drain(wait).map(|_| ())
     }
 
     fn presence(&self) -> &dyn Presence {

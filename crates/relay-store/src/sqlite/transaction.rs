@@ -66,6 +66,7 @@ impl Tx for View<'_> {
         }
         let event = Event { number, payload, hash };
         apply(self.connection, &event).map_err(|fault| self.refuse(&fault))?;
+        point!("store-after-append", StoreFull);
         Ok(number)
     }
 
@@ -106,11 +107,11 @@ impl Tx for View<'_> {
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        fail::fail_point!("store-before-commit");
-        self.connection.execute_batch("COMMIT").map_err(|fault| self.refuse(&fault))?;
+        point!("store-before-commit", StoreFull);
+        self.connection.execute_batch("COMMIT").map_err(|fault| Fault::new(self.folder).refuse_commit(&fault))?;
         self.role = Role::Committed;
         self.committed.inspect(|committed| committed.set(true));
-        fail::fail_point!("store-after-commit");
+        point!("store-after-commit", StoreIo);
         Ok(())
     }
 }

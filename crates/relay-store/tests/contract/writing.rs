@@ -76,6 +76,21 @@ fn nobody_else_writes_until_the_transaction_ends_and_whoever_waits_comes_next() 
 }
 
 #[test]
+fn settling_waits_for_its_turn_like_a_writer() {
+    each(|place| {
+        let (store, other) = (place.open(), place.open());
+        let mut tx = begin(&*store);
+        register(&mut *tx, "BlueLake");
+        let refusal = other.settle(Span::millis(20)).unwrap_err();
+        assert_eq!(refusal.code, Code::StoreBusy);
+        tx.commit().unwrap();
+        other.sync().unwrap();
+        other.settle(Span::seconds(10)).unwrap();
+        assert_eq!(other.read().unwrap().agents().unwrap().len(), 1);
+    });
+}
+
+#[test]
 fn dropping_a_transaction_undoes_everything() {
     each(|place| {
         let store = place.open();
