@@ -113,6 +113,7 @@ fn without_git_everything_else_goes_on() {
     let told = without_git(&["status"]).success();
     assert_eq!(told.signals(), ["ARCHIVE_LAGS"]);
     assert!(told.result()["archive"]["behind"].as_u64().unwrap() > 0);
+    assert_eq!(without_git(&["health"]).success().signals(), ["ARCHIVE_LAGS"]);
     drain(&bus);
     assert_eq!(bus.relay("BlueLake", ["status"]).success().signals(), [""; 0]);
 }

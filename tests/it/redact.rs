@@ -234,6 +234,10 @@ fn a_history_with_erased_texts_is_whole_and_comes_back_from_the_archive() {
     assert_eq!([message(&bus, "BlueLake", id), message(&bus, "BlueLake", reply)], shown);
     bus.relay("", ["rebuild", "archive"]).success();
     bus.relay("", ["verify"]).success();
+    let again = bus.relay("BlueLake", ["redact", &id.to_string()]).success().result();
+    let kept: Vec<&str> = again["kept"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+    assert!(kept.len() == 2 && kept[0].ends_with("archive.before-1.git"), "{kept:?}");
+    assert!(kept[1].ends_with("relay.before-1.db"), "{kept:?}");
 }
 
 #[test]

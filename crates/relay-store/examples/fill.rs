@@ -1,4 +1,4 @@
-//! Fills a store for `scripts/bench`: `fill HOME PROJECT MESSAGES CLAIMS folders|stars`. Many events to a transaction,
+//! Fills a store for `scripts/bench`: `fill HOME PROJECT MESSAGES CLAIMS folders|stars|prose`. Many events to a transaction,
 //! each through the same `append` as a verb's. Not part of what is shipped.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a tool that cannot go on should say where")]
 
@@ -27,7 +27,7 @@ const READ_AT_ONCE: usize = 100;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [home, project, messages, claims, shape] = &arguments[..] else {
-        panic!("fill HOME PROJECT MESSAGES CLAIMS folders|stars")
+        panic!("fill HOME PROJECT MESSAGES CLAIMS folders|stars|prose")
     };
     let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
     let home = Home::new(PathBuf::from(home), Limits::default(), now);
@@ -36,7 +36,7 @@ fn main() {
     let claims: usize = claims.parse().unwrap();
     let errand = Errand { verb: "fill", agent: "", wait: Span::seconds(60), durable: false };
     let agents = if messages == 0 { 2 } else { AGENTS };
-    let mut fill = Fill { now, random: 1, unread: BTreeMap::new() };
+    let mut fill = Fill { now, random: 1, prose: shape == "prose", unread: BTreeMap::new() };
     let mut tx = store.begin(errand).unwrap();
     for index in 1..=agents {
         fill.register(&mut *tx, index);
@@ -64,6 +64,8 @@ fn main() {
 struct Fill {
     now: i64,
     random: u64,
+    /// Sentences in few threads, as agents write them; else words that do not repeat themselves, in many.
+    prose: bool,
     unread: BTreeMap<String, Vec<Number>>,
 }
 
@@ -86,6 +88,15 @@ impl Fill {
             })
             .collect();
         words.join(" ")
+    }
+
+    fn sentences(&mut self, bytes: usize) -> String {
+        let all: Vec<&str> = include_str!("../../../README.md").split_inclusive(['.', '\n']).collect();
+        let mut text = String::new();
+        while text.len() < bytes {
+            text.push_str(all[usize::try_from(self.next(all.len() as u64)).unwrap()]);
+        }
+        text
     }
 
     fn salt(&mut self) -> [u8; 16] {
@@ -114,10 +125,12 @@ impl Fill {
         let from = usize::try_from(self.next(AGENTS as u64)).unwrap();
         let to = (from + 1 + usize::try_from(self.next(AGENTS as u64 - 1)).unwrap()) % AGENTS;
         let (from, to) = (Party::Agent(name(from + 1)), Party::Agent(name(to + 1)));
-        let thread = format!("task-{}", self.next(THREADS));
+        let thread = format!("task-{}", self.next(if self.prose { THREADS / 100 } else { THREADS }));
+        let subject = self.words(5);
+        let body = if self.prose { self.sentences(460) } else { self.words(80) };
         let texts = vec![
-            Text { field: "subject", salt: self.salt(), text: self.words(5) },
-            Text { field: "body", salt: self.salt(), text: self.words(80) },
+            Text { field: "subject", salt: self.salt(), text: subject },
+            Text { field: "body", salt: self.salt(), text: body },
         ];
         let what = Happened::MessageSent {
             thread: ThreadId::parse(&thread).unwrap(),

@@ -29,6 +29,8 @@ pub struct Outcome {
     pub elsewhere: Option<Elsewhere>,
     /// Where bytes of the texts may still stand, and what keeps them there. The front fills this in when it has cleaned up.
     pub pending: Vec<String>,
+    /// Old stores and archives that a rebuild has kept; they are the user's to delete. Filled in by the front.
+    pub kept: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +60,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
             copies,
             elsewhere: elsewhere.clone(),
             pending: Vec::new(),
+            kept: Vec::new(),
         };
         if let Some(first) = &message.redacted {
             return Ok(outcome(first.number, &first.by, Vec::new()));

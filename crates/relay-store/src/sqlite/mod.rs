@@ -155,6 +155,18 @@ impl Sqlite {
         self.committed.get()
     }
 
+    /// What rebuilding has kept of older stores and archives.
+    pub fn kept_beside(&self) -> Vec<String> {
+        let is_kept = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("archive.before-") || name.starts_with("relay.before-") && name.ends_with(".db")
+        };
+        let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|file| file.path());
+        let mut kept: Vec<String> = files.filter(is_kept).map(|path| path.to_string_lossy().into_owned()).collect();
+        kept.sort();
+        kept
+    }
+
     pub fn archive(&self) -> Archive {
         Archive::of(&self.folder)
     }

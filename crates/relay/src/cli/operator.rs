@@ -5,14 +5,14 @@ use std::fmt::Write;
 use clap::CommandFactory;
 use relay_core::domain::name::ProjectKey;
 use relay_core::error::Code;
-use relay_core::store::{Result, Store};
+use relay_core::store::{Clock, Result, Store};
 use relay_core::verbs::lag::ArchiveShape;
 use relay_core::verbs::moved;
 use relay_store::repository;
 use serde_json::json;
 
 use super::Cli;
-use crate::app::App;
+use crate::app::{App, Said};
 use crate::{demo, human, render};
 
 #[derive(Debug, clap::Subcommand)]
@@ -102,7 +102,7 @@ impl Operator {
     }
 }
 
-fn health(app: &App) -> Result<(serde_json::Value, String)> {
+fn health(app: &App) -> Result<Said> {
     let opened = app.open(None)?;
     let health = opened.store.health()?;
     let facts = opened.store.read()?;
@@ -117,7 +117,10 @@ fn health(app: &App) -> Result<(serde_json::Value, String)> {
         health.sqlite,
         render::count(archive.behind as usize, "event")
     );
-    Ok((json!({"project": opened.project, "store": health, "archive": archive}), text))
+    let signals: Vec<_> = archive.signal(&*facts, app.clock.now())?.into_iter().collect();
+    let next = signals.iter().map(|_| "relay drain --wait".to_owned()).collect();
+    let result = json!({"project": opened.project, "store": health, "archive": archive});
+    Ok(Said { result, text, signals, next })
 }
 
 fn list(app: &App) -> Result<(serde_json::Value, String)> {

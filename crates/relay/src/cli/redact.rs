@@ -48,6 +48,7 @@ impl Args {
             Ok(mut done) => {
                 if let Outcome::Redact(outcome) = &mut done.outcome {
                     outcome.pending = clean_up(opened);
+                    outcome.kept = opened.store.kept_beside();
                 }
                 app.print(&done, ctx.now);
                 0

@@ -137,6 +137,9 @@ pub fn redact(outcome: &redact::Outcome) -> String {
             escape_line(pending)
         );
     }
+    for kept in &outcome.kept {
+        let _ = writeln!(text, "{} an older copy that a rebuild kept: {}", "Still whole:".yellow(), escape_line(kept));
+    }
     text.push_str("Clones of the archive, backups, and whoever has read it keep what they have.\n");
     text
 }
