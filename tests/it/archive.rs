@@ -164,3 +164,16 @@ fn a_lock_that_a_dead_drainer_left_is_no_obstacle() {
     let number = bus.send("BlueLake", "RedForest", "bd-1", "Login");
     assert_eq!(drain(&bus), number);
 }
+
+#[test]
+fn a_ref_that_is_no_ref_is_said_to_be_so_and_rebuilt() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let number = drain(&bus);
+    std::fs::write(archive(&bus).join("refs/heads/main"), "zz".repeat(20)).unwrap();
+    bus.relay("", ["drain", "--wait"]).fails("ARCHIVE_DIVERGED");
+    bus.relay("", ["verify"]).fails("ARCHIVE_DIVERGED");
+    bus.relay("", ["rebuild", "store", "--from-archive"]).fails("ARCHIVE_DIVERGED");
+    bus.relay("", ["rebuild", "archive"]).success();
+    assert_eq!(drain(&bus), number);
+    bus.relay("", ["verify"]).success();
+}

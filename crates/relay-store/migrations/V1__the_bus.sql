@@ -187,7 +187,7 @@ CREATE TABLE answers (
     salt    BLOB NOT NULL,
     request TEXT NOT NULL,
     answer  TEXT NOT NULL,
-    -- The newest event at that time, so that erasing a text finds the answers around it.
+    -- The newest event at that time.
     number  INTEGER NOT NULL,
     PRIMARY KEY (actor, key)
 ) STRICT, WITHOUT ROWID;
@@ -206,7 +206,9 @@ CREATE TABLE failed_requests (
 
 -- Erased texts whose bytes may still stand in the file or its log.
 CREATE TABLE cleanings (
-    redaction INTEGER PRIMARY KEY
+    redaction INTEGER PRIMARY KEY,
+    -- The file was rewritten without them; the log still has to be folded.
+    rewritten INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE crossings (

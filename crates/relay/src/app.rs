@@ -236,7 +236,8 @@ impl App {
         let mut done = verbs::run(ctx, request)?;
         for (flag, said) in [("--project", &self.globals.project), ("--agent", &self.globals.agent)] {
             let Some(said) = said else { continue };
-            for line in done.next.iter_mut().filter(|line| line.starts_with("relay ")) {
+            let says_it = format!(" {flag} ");
+            for line in done.next.iter_mut().filter(|line| line.starts_with("relay ") && !line.contains(&says_it)) {
                 *line = format!("{line} {}", shell::line(&[flag, said]));
             }
         }

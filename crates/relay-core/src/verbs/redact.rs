@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::writing::write;
 use super::{Ctx, Done, Outcome as Any, check_why, post};
-use crate::domain::event::{Happened, Number};
+use crate::domain::event::{Happened, Number, Twin};
 use crate::domain::name::Party;
-use crate::domain::redaction;
+use crate::domain::{redaction, shell};
 use crate::error::Code;
 use crate::store::Result;
 
@@ -36,29 +36,25 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Elsewhere {
     pub project: String,
-    pub message: Number,
+    /// Its number there; none when that project has yet to write it down, or cannot be asked.
+    pub message: Option<Number>,
 }
 
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check_why(input.why.as_deref())?;
-    let told = write(ctx, "redact", input, |writing| {
+    let mut told = write(ctx, "redact", input, |writing| {
         let message = post::visible(writing, input.message)?;
         let me = writing.actor.party();
         if !redaction::may_erase(&me, &message) {
             let text = format!("#{} is by {}: who wrote a message erases it, or the human", message.id, message.from);
             return Err(Code::IdentityMismatch.refuse(text).with("id", message.id));
         }
-        let elsewhere =
-            message.twin.as_ref().map(|twin| Elsewhere { project: twin.project.to_string(), message: twin.number });
-        if let Some(elsewhere) = &elsewhere {
-            writing.next.push(format!("relay redact {} --project {}", elsewhere.message, elsewhere.project));
-        }
         let outcome = |redaction, by: &Party, copies| Outcome {
             message: message.id,
             redaction,
             by: by.to_string(),
             copies,
-            elsewhere: elsewhere.clone(),
+            elsewhere: None,
             pending: Vec::new(),
             kept: Vec::new(),
         };
@@ -75,5 +71,27 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         let number = writing.append(what, why.into_iter().collect())?;
         Ok(outcome(number, &me, copies))
     })?;
+    told.outcome.elsewhere = elsewhere(ctx, input.message)?;
+    if let Some(Elsewhere { project, message: Some(message) }) = &told.outcome.elsewhere {
+        let message = message.to_string();
+        let step = ["relay", "redact", &message, "--project", project, "--agent", "human"];
+        told.next.push(shell::line(&step));
+    }
     Ok(Done::new("redact", told, Any::Redact))
+}
+
+/// The copy that crossed a border: where it went, or where it came from.
+fn elsewhere(ctx: &Ctx<'_>, message: Number) -> Result<Option<Elsewhere>> {
+    let Some(message) = ctx.store.read()?.envelope(message)? else { return Ok(None) };
+    if let Some(twin) = &message.twin {
+        return Ok(Some(Elsewhere { project: twin.project.to_string(), message: Some(twin.number) }));
+    }
+    let Party::Elsewhere(_, project) = &message.from else { return Ok(None) };
+    let here = Twin { project: ctx.project.clone(), number: message.id };
+    // A project that cannot be asked is named all the same.
+    let found = ctx.bus.open(project).ok().flatten().and_then(|(_, store)| {
+        let facts = store.read().ok()?;
+        facts.message_of_twin(&here).ok()?
+    });
+    Ok(Some(Elsewhere { project: project.to_string(), message: found.map(|copy| copy.id) }))
 }

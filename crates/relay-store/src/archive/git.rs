@@ -30,6 +30,8 @@ pub(super) fn git(repository: &Path, args: &[&str]) -> Command {
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_OPTIONAL_LOCKS", "0"),
+        // Where the C library heeds it: asking for memory in large pieces takes a third off an import.
+        ("MALLOC_TOP_PAD_", "16777216"),
         ("HOME", "/nonexistent"),
         ("LC_ALL", "C"),
     ]);

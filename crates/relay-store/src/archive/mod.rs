@@ -160,9 +160,10 @@ impl Archive {
                 return Ok(Copied::WhatIsErased);
             }
             let to = number.min(behind + self.sizes.round);
+            let earlier = self.repository.pack_files()?;
             let commit = self.import(store, &from, to, progress)?;
             point!("archive-after-import", StoreIo);
-            self.repository.sync_packs()?;
+            self.repository.sync_packs(&earlier)?;
             point!("archive-before-publish", StoreIo);
             self.repository.publish(from.commit.as_deref(), &commit)?;
         }

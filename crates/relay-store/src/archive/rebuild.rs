@@ -27,7 +27,7 @@ pub enum Old {
 pub struct Rebuilt {
     /// How far the archive has come.
     pub events: Number,
-    /// Where the old one is kept.
+    /// Where the old one is kept; what held erased texts is not.
     pub kept: Option<PathBuf>,
 }
 
@@ -56,7 +56,9 @@ impl Archive {
             sync_parent(current)?;
             return Ok(Rebuilt { events, kept: None });
         }
-        if old == Old::Erased {
+        // What was erased since the old one was written is not kept in it either.
+        let had = self.archived().unwrap_or(0);
+        if old == Old::Erased || store.erases(had, events)? {
             exchange(&anew, current)?;
             sync_parent(current)?;
             clear(&self.folder)?;
@@ -79,13 +81,22 @@ fn anew(folder: &Path) -> PathBuf {
 /// Removes what an earlier attempt left: half of a new archive, or the whole of an old one that was to be erased.
 pub(super) fn clear(folder: &Path) -> Result<()> {
     let path = anew(folder);
-    let removed = match fs::symlink_metadata(&path) {
+    [aside(&path), path].iter().try_for_each(|path| remove(path))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
         Err(_) => return Ok(()),
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path),
-        Ok(_) => fs::remove_file(&path),
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
     };
-    removed.map_err(|fault| io_refusal(&path, &fault))?;
-    sync_parent(&path)
+    removed.map_err(|fault| io_refusal(path, &fault))?;
+    sync_parent(path)
+}
+
+/// Where one stands for a moment that changes its name with another.
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("aside")
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {
@@ -103,7 +114,7 @@ fn exchange(one: &Path, other: &Path) -> Result<()> {
 
 /// In between there is none under the other's name, and whoever looks for the archive then finds that it has yet to be made.
 fn one_by_one(one: &Path, other: &Path) -> io::Result<()> {
-    let aside = one.with_extension("aside");
+    let aside = aside(one);
     fs::rename(other, &aside)?;
     fs::rename(one, other)?;
     fs::rename(&aside, one)

@@ -30,9 +30,9 @@ impl Repository {
         if packs.len() <= MANY {
             return Ok(());
         }
-        let old = smaller(packs);
+        let (old, earlier) = (smaller(packs), self.pack_files()?);
         let new = self.roll_up(&old)?;
-        self.sync_packs()?;
+        self.sync_packs(&earlier)?;
         point!("archive-before-removal", StoreIo);
         for pack in old.iter().filter(|pack| pack.name != new) {
             self.remove(&pack.name)?;

@@ -1,5 +1,6 @@
 //! The bare repository: made whole or not at all, read through gix, its public ref moved by comparison.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -59,9 +60,12 @@ impl Repository {
             return Ok(None);
         }
         let repository = self.open()?;
-        let Ok(Some(mut reference)) = repository.try_find_reference(PUBLIC) else {
-            return Ok(None);
+        let reference = match repository.try_find_reference(PUBLIC) {
+            Ok(reference) => reference,
+            Err(_) if self.is_empty(PUBLIC) => None,
+            Err(fault) => return Err(self.unreadable(&fault)),
         };
+        let Some(mut reference) = reference else { return Ok(None) };
         let id = reference.peel_to_id().map_err(|fault| self.unreadable(&fault))?;
         let commit = repository.find_commit(id).map_err(|fault| self.unreadable(&fault))?;
         let message = commit.message_raw().map_err(|fault| self.unreadable(&fault))?;
@@ -81,14 +85,19 @@ impl Repository {
         sync_folder(&self.path.join("refs/heads"))
     }
 
-    /// Makes the packs of a run durable, by name and by content, before anything leads to them.
-    pub fn sync_packs(&self) -> Result<()> {
+    /// The files of all packs.
+    pub fn pack_files(&self) -> Result<BTreeSet<PathBuf>> {
         let folder = self.path.join("objects/pack");
-        for entry in fs::read_dir(&folder).map_err(|fault| io_refusal(&folder, &fault))?.flatten() {
-            let path = entry.path();
-            File::open(&path).and_then(|file| file.sync_all()).map_err(|fault| io_refusal(&path, &fault))?;
+        let files = fs::read_dir(&folder).map_err(|fault| io_refusal(&folder, &fault))?;
+        Ok(files.flatten().map(|file| file.path()).collect())
+    }
+
+    /// Makes the packs of a run durable, by name and by content, before anything leads to them. Those of earlier runs are.
+    pub fn sync_packs(&self, earlier: &BTreeSet<PathBuf>) -> Result<()> {
+        for path in self.pack_files()?.difference(earlier) {
+            File::open(path).and_then(|file| file.sync_all()).map_err(|fault| io_refusal(path, &fault))?;
         }
-        sync_folder(&folder)?;
+        sync_folder(&self.path.join("objects/pack"))?;
         sync_folder(&self.path.join("objects"))
     }
 
@@ -99,12 +108,16 @@ impl Repository {
             let _ = fs::remove_file(self.path.join(format!("{name}.lock")));
         }
         for name in [PUBLIC, DRAFT] {
-            let reference = self.path.join(name);
-            if fs::metadata(&reference).is_ok_and(|metadata| metadata.len() == 0) {
-                let _ = fs::remove_file(reference);
+            if self.is_empty(name) {
+                let _ = fs::remove_file(self.path.join(name));
             }
         }
         self.clear_unfinished();
+    }
+
+    /// Whether a power cut took the value of a ref.
+    fn is_empty(&self, reference: &str) -> bool {
+        fs::metadata(self.path.join(reference)).is_ok_and(|metadata| metadata.len() == 0)
     }
 
     pub(super) fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {

@@ -144,12 +144,12 @@ impl Table<'_> {
             search::without_subject(self.connection, *copy)?;
         }
         self.run(
-            "UPDATE answers SET salt = zeroblob(16), request = '' WHERE EXISTS (SELECT 1 FROM events e WHERE e.number = ?1
-             AND e.key = answers.key AND e.actor = answers.actor COLLATE NOCASE)",
+            "UPDATE answers SET salt = zeroblob(16), request = '' WHERE EXISTS (SELECT 1 FROM events e JOIN messages m USING (number)
+             WHERE e.number = ?1 AND e.key = answers.key AND m.sender = answers.actor COLLATE NOCASE)",
             [message],
         )?;
         self.run("DELETE FROM failed_requests", [])?;
-        self.run("INSERT INTO cleanings (redaction) VALUES (?1)", [self.number])
+        self.run("INSERT INTO cleanings (redaction, rewritten) VALUES (?1, 0)", [self.number])
     }
 
     fn identity(&self, what: &Happened) -> Result<()> {

@@ -2,21 +2,27 @@
 //! they are gone, so that whoever comes next finishes what somebody began who died.
 
 use relay_core::domain::time::Span;
+use relay_core::error::Code;
 use relay_core::store::{Errand, Result};
 
 use super::Sqlite;
 use super::gate::Gate;
 
+/// What a vacuum needs: the store once more in a temporary file, and once more in the log.
+const ROOM: u64 = 2;
+
 impl Sqlite {
     /// Rewrites the store without what was erased. False when a reader with an old view keeps the log as it is.
     pub fn clean(&self, gate_wait: Span) -> Result<bool> {
-        if !self.must_clean()? {
+        if !self.any("SELECT EXISTS (SELECT 1 FROM cleanings)")? {
             return Ok(true);
         }
         let _gate = Gate::take(&self.folder, Errand { verb: "clean", agent: "", wait: gate_wait, durable: true })?;
-        // A vacuum needs room for a second store; a file has more than memory has.
-        self.batch("PRAGMA temp_store = FILE; INSERT INTO search (search) VALUES ('optimize'); VACUUM")?;
-        self.batch("PRAGMA temp_store = MEMORY")?;
+        self.must_be_current()?;
+        // A rewritten store is not rewritten again for a log that somebody still reads.
+        if self.any("SELECT EXISTS (SELECT 1 FROM cleanings WHERE NOT rewritten)")? {
+            self.rewrite()?;
+        }
         let is_folded = self.fold();
         if is_folded {
             self.batch("DELETE FROM cleanings")?;
@@ -24,8 +30,26 @@ impl Sqlite {
         Ok(is_folded)
     }
 
-    fn must_clean(&self) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM cleanings)";
+    fn rewrite(&self) -> Result<()> {
+        self.must_have_room()?;
+        // A file has more room than memory has.
+        self.batch("PRAGMA temp_store = FILE; INSERT INTO search (search) VALUES ('optimize'); VACUUM")?;
+        self.batch("PRAGMA temp_store = MEMORY; UPDATE cleanings SET rewritten = 1")
+    }
+
+    /// Said before it is tried: a disk that fills up on the way is full for everybody.
+    fn must_have_room(&self) -> Result<()> {
+        let bytes = std::fs::metadata(Self::file(&self.folder)).map_or(0, |metadata| metadata.len());
+        let Ok(disk) = rustix::fs::statvfs(&self.folder) else { return Ok(()) };
+        let (free, needed) = (disk.f_bavail.saturating_mul(disk.f_frsize), bytes.saturating_mul(ROOM));
+        if free < needed {
+            let text = format!("erasing needs {needed} bytes of room to rewrite the store, and {free} are free");
+            return Err(Code::StoreFull.refuse(text).with("path", self.folder.to_string_lossy()));
+        }
+        Ok(())
+    }
+
+    fn any(&self, sql: &str) -> Result<bool> {
         self.connection.query_row(sql, [], |row| row.get(0)).map_err(|fault| self.refuse(&fault))
     }
 

@@ -78,7 +78,7 @@ impl Place {
     }
 
     fn drain(&self, archive: &Archive) -> Number {
-        let lease = archive.try_lease().unwrap().unwrap();
+        let lease = archive.lease().unwrap();
         archive.drain(&lease, &self.store, |_, _| {}).unwrap()
     }
 
@@ -178,7 +178,7 @@ fn an_archive_of_another_history_is_left_alone() {
         place.send("bd-1", "s", "b");
         let before = place.git(&["rev-parse", "main"]);
         let archive = place.archive();
-        let lease = archive.try_lease().unwrap().unwrap();
+        let lease = archive.lease().unwrap();
         let refusal = archive.drain(&lease, &place.store, |_, _| {}).unwrap_err();
         assert_eq!(refusal.code, Code::ArchiveDiverged);
         assert!(refusal.message.contains(expected), "{refusal}");

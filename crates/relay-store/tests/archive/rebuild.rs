@@ -8,7 +8,7 @@ use crate::{Place, git};
 
 fn rebuild(place: &Place, old: Old) -> Rebuilt {
     let archive = place.archive();
-    let lease = archive.try_lease().unwrap().unwrap();
+    let lease = archive.lease().unwrap();
     archive.rebuild(&lease, &place.store, old, |_, _| {}).unwrap()
 }
 

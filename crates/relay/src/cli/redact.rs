@@ -10,9 +10,11 @@ use crate::process;
 
 /// Erase the texts of a message everywhere
 ///
-/// Subject and body go from the store, its search index, its log, the kept failed requests and the archive. The event
-/// stays, with a tombstone that says who erased them and why. Who wrote a message may erase it, and the human may erase
-/// any. Existing clones of the archive, backups and what agents have read keep what they have.
+/// Subject and body go from the store, its search index, its log and the archive, and with them all failed requests that
+/// were kept for a retry. The event stays, with a tombstone that says who erased them and why. Who wrote a message may
+/// erase it, and the human may erase any. Store and archive are written anew for it, which takes a while where they are
+/// large; others wait to write meanwhile. Existing clones of the archive, backups and what agents have read keep what they
+/// have.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  relay redact 128 --why 'it held a token'")]
 pub struct Args {

@@ -127,7 +127,8 @@ pub fn redact(outcome: &redact::Outcome) -> String {
         let _ = writeln!(text, "{} had its subject and have none now.", numbers.join(" "));
     }
     if let Some(elsewhere) = &outcome.elsewhere {
-        let _ = writeln!(text, "Its copy in {} is #{} there, and still whole.", elsewhere.project, elsewhere.message);
+        let number = elsewhere.message.map(|number| format!(" is #{number} there, and")).unwrap_or_default();
+        let _ = writeln!(text, "Its copy in {}{number} keeps its texts.", elsewhere.project);
     }
     for pending in &outcome.pending {
         let _ = writeln!(
