@@ -177,3 +177,33 @@ fn a_ref_that_is_no_ref_is_said_to_be_so_and_rebuilt() {
     assert_eq!(drain(&bus), number);
     bus.relay("", ["verify"]).success();
 }
+
+#[test]
+fn the_log_of_the_archive_betrays_no_blind_recipient() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GoldPeak"]);
+    let args = ["send", "--to", "RedForest", "--bcc", "GoldPeak", "--thread", "bd-1", "--subject", "S", "--body", "b"];
+    let id = bus.relay("BlueLake", [&args[..], &["--ack-required"]].concat()).success().result()["message"]["id"]
+        .to_string();
+    bus.relay("GoldPeak", ["poll", "--read"]).success();
+    bus.relay("GoldPeak", ["ack", &id]).success();
+    drain(&bus);
+    let told = git(&bus, &["log", "--format=%B"]);
+    let betrays = told.lines().find(|line| line.contains("GoldPeak") && line.contains(&format!("#{id}")));
+    assert_eq!(betrays, None, "{told}");
+    assert!(told.contains("GoldPeak acknowledged mail"), "{told}");
+}
+
+#[test]
+fn nobodys_file_takes_the_place_of_one_of_relays_own() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    drain(&bus);
+    let store = bus.store();
+    for name in ["relay.db", "gate", "archive.git/HEAD", "archive.git", "new.db"] {
+        let place = store.join(name);
+        let place = place.to_str().unwrap();
+        bus.relay("", ["backup", place, "--force"]).fails("INPUT_INVALID");
+        bus.relay("BlueLake", ["export", "--output", place, "--force"]).fails("INPUT_INVALID");
+    }
+    bus.relay("", ["verify"]).success();
+}

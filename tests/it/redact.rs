@@ -149,16 +149,21 @@ fn again_it_is_the_same_redaction() {
 }
 
 #[test]
-fn the_key_of_an_erased_request_still_makes_repeating_it_harmless() {
+fn the_key_of_an_erased_request_stays_used_and_stands_for_no_other() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
-    let send = || {
-        let args = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", SUBJECT, "--body", BODY];
-        let keyed = [&args[..], &["--idempotency-key", "k1"]].concat();
-        bus.relay("BlueLake", keyed).success().result()["message"]["id"].as_u64().unwrap()
+    let send = |body: &str| {
+        let args = ["send", "--to", "RedForest", "--thread", "bd-1", "--subject", SUBJECT, "--body", body];
+        bus.relay("BlueLake", [&args[..], &["--idempotency-key", "k1"]].concat())
     };
-    let id = send();
+    let id = send(BODY).success().result()["message"]["id"].as_u64().unwrap();
     bus.relay("BlueLake", ["redact", &id.to_string()]).success();
-    assert_eq!(send(), id);
+    for body in [BODY, "something else"] {
+        let refused = send(body).fails("IDEMPOTENCY_REUSED");
+        assert_eq!(refused.error()["details"]["number"], id);
+        let step: Vec<String> = serde_json::from_value(refused.error()["playbook"][0]["run"].clone()).unwrap();
+        let shown = bus.relay("", &step[1..]).success().result();
+        assert_eq!(shown["events"][0]["number"], id, "{step:?}");
+    }
     nowhere(&bus);
     let store = Connection::open(bus.store().join("relay.db")).unwrap();
     let sql = "SELECT count(*) FROM answers WHERE key = 'k1' AND (request <> '' OR salt <> zeroblob(16))";
@@ -202,9 +207,11 @@ fn who_still_reads_from_before_delays_it_and_a_drain_finishes() {
     let done = bus.relay("BlueLake", ["redact", &id.to_string()]).success().result();
     let pending = done["pending"][0].as_str().unwrap();
     assert!(pending.starts_with("store: "), "{pending}");
+    assert_eq!(bus.relay("", ["drain", "--wait"]).success().result()["cleaned"], false);
+    // Reading the files ends the reader's locks, so this comes last.
     assert!(!holding(&bus, BODY).is_empty());
     reader.execute_batch("COMMIT").unwrap();
-    bus.relay("", ["drain", "--wait"]).success();
+    assert_eq!(bus.relay("", ["drain", "--wait"]).success().result()["cleaned"], true);
     drop(reader);
     nowhere(&bus);
 }
@@ -219,6 +226,7 @@ fn without_git_the_store_is_cleaned_and_the_archive_later() {
     let pending = done["pending"].as_array().unwrap();
     assert!(pending.len() == 1 && pending[0].as_str().unwrap().starts_with("archive: "), "{pending:?}");
     assert!(archived(&bus).contains(BODY));
+    assert_eq!(bus.relay("", ["verify"]).success().signals(), ["ARCHIVE_LAGS"]);
     bus.relay("", ["drain", "--wait"]).success();
     nowhere(&bus);
 }

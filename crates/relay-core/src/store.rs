@@ -84,8 +84,25 @@ pub struct Remembered {
     pub verb: String,
     /// Salts the digest of the request, so that an erased text cannot be guessed from it.
     pub salt: [u8; 16],
+    /// Empty where its texts were erased.
     pub request: String,
     pub answer: String,
+    /// The newest event when it was given; of an answer that is lost, the event that used the key.
+    pub number: Number,
+}
+
+impl Remembered {
+    /// Why nobody can tell any more whether another request is the same. Its key stays used: nothing is done twice, and
+    /// nothing that is new is taken for it.
+    pub fn is_beyond_compare(&self) -> Option<&'static str> {
+        if self.verb.is_empty() {
+            Some("was used before the store was rebuilt, and its answer is lost")
+        } else if self.request.is_empty() {
+            Some("belongs to a request whose texts were erased")
+        } else {
+            None
+        }
+    }
 }
 
 /// A failed request that can be run again.

@@ -151,7 +151,7 @@ impl Fill {
             r#"[{{"message":{{"id":{number},"thread":"{thread}","recipients":[{{"name":"{to}","kind":"to","state":"stored"}}]}}}},[],[]]"#
         );
         let request = format!("{:064x}", u128::from_le_bytes(self.salt()));
-        let remembered = Remembered { verb: "send".to_owned(), salt: self.salt(), request, answer };
+        let remembered = Remembered { verb: "send".to_owned(), salt: self.salt(), request, answer, number };
         tx.remember(&from.to_string().to_lowercase(), &key, &remembered).unwrap();
         let unread = self.unread.entry(to.to_string()).or_default();
         unread.push(number);

@@ -29,6 +29,18 @@ impl Home {
         Home { root, limits, now: Cell::new(now) }
     }
 
+    /// Refuses a place for somebody's file among the stores: it would take the place of one of relay's own.
+    pub fn must_be_outside(&self, place: &Path) -> Result<()> {
+        let folder = place.parent().unwrap_or(place);
+        let resolved = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if !resolved(folder).starts_with(resolved(&self.root)) {
+            return Ok(());
+        }
+        let text =
+            format!("{} is among relay's own files; name a place outside of {}", place.display(), self.root.display());
+        Err(Code::InputInvalid.refuse(text))
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Entry;
-use crate::domain::event::Number;
+use crate::domain::event::{Happened, Number};
 use crate::domain::telling::tell;
 
 /// How far the archive has come: the last event in it, and the chain's hash at that event.
@@ -18,7 +18,7 @@ const CHAIN: &str = "Relay-Chain";
 
 /// The message of the commit that holds these events.
 pub fn message(entries: &[Entry], chain: &str) -> String {
-    let sentence = |entry: &Entry| format!("#{} {} {}", entry.number, entry.payload.actor, tell(&entry.payload.what));
+    let sentence = |entry: &Entry| format!("#{} {} {}", entry.number, entry.payload.actor, told(&entry.payload.what));
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
         return String::new();
     };
@@ -39,5 +39,16 @@ impl Cursor {
         let value = |name: &str| trailer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         let chain = value(CHAIN).filter(|chain| chain.len() == 64 && chain.bytes().all(|b| b.is_ascii_hexdigit()))?;
         Some(Cursor { number: value(NUMBER)?.parse().ok()?, chain: chain.to_owned() })
+    }
+}
+
+/// A receipt without what it is for, and a copy without its recipient: they would betray a blind one.
+fn told(what: &Happened) -> String {
+    match what {
+        Happened::MailSurfaced { messages, .. } if !messages.is_empty() => "was shown mail".to_owned(),
+        Happened::MailRead { .. } => "read mail".to_owned(),
+        Happened::MailAcked { .. } => "acknowledged mail".to_owned(),
+        Happened::HeldLapsed { message, .. } => format!("gave up delivering a copy of #{message}"),
+        other => tell(other),
     }
 }

@@ -39,6 +39,9 @@ pub fn tell(what: &Happened) -> String {
         Happened::ReservationReleased { claims, .. } => format!("released {}", numbers(claims)),
         Happened::ReservationTaken { id, from, .. } => format!("took #{id} over from {from}"),
         Happened::LinkRequested { to, .. } => format!("asked {to} for contact"),
+        Happened::LinkAccepted { link, by, by_policy: true, .. } => {
+            format!("came into contact #{link} by {by}'s policy")
+        }
         Happened::LinkAccepted { link, .. } => format!("accepted contact #{link}"),
         Happened::LinkBlocked { other, .. } => format!("blocked {other}"),
         Happened::LinkRevoked { link, .. } => format!("revoked contact #{link}"),

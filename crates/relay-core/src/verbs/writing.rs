@@ -164,13 +164,12 @@ fn remembered<T: DeserializeOwned, R: Serialize>(
     let Some(first) = writing.tx.remembered(scope, &ctx.key.text)? else {
         return Ok(None);
     };
-    if first.verb.is_empty() {
-        let message = "was used before the store was rebuilt: what it did is in the history, its answer is lost";
-        return Err(Code::IdempotencyReused.refuse(format!("the key {:?} {message}", ctx.key.text)));
+    if let Some(why) = first.is_beyond_compare() {
+        let text = format!("the key {:?} {why}; what it did is in the history by #{}", ctx.key.text, first.number);
+        let after = first.number.saturating_sub(1);
+        return Err(Code::IdempotencyReused.refuse(text).with("number", first.number).with("after", after));
     }
-    // Of a request whose text was erased since, nothing is left to compare with.
-    let is_erased = first.request.is_empty();
-    if first.verb != verb || !is_erased && first.request != digest(&first.salt, verb, request)? {
+    if first.verb != verb || first.request != digest(&first.salt, verb, request)? {
         return Err(Code::IdempotencyReused
             .refuse(format!("the key {:?} belongs to another request, a `{}`", ctx.key.text, first.verb))
             .with("verb", first.verb));
@@ -192,7 +191,8 @@ fn finish<T: Serialize, R: Serialize>(
     if wrote || ctx.key.chosen {
         let salt = ctx.random.bytes();
         let answer = serde_json::to_string(&(&outcome, &signals, &next)).map_err(internal)?;
-        let remembered = Remembered { verb: verb.to_owned(), salt, request: digest(&salt, verb, request)?, answer };
+        let (verb, request, number) = (verb.to_owned(), digest(&salt, verb, request)?, tx.tip()?.number);
+        let remembered = Remembered { verb, salt, request, answer, number };
         tx.remember(scope, &ctx.key.text, &remembered)?;
         tx.commit()?;
     } else {

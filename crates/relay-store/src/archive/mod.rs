@@ -13,6 +13,7 @@ mod verify;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use relay_core::archive::Cursor;
 use relay_core::domain::event::Number;
@@ -42,6 +43,10 @@ impl Default for Sizes {
         Sizes { batch: 100, round: 10_000 }
     }
 }
+
+/// How often somebody who wants the lease looks for it, and how many times.
+const LEASE_LOOK: Duration = Duration::from_millis(10);
+const LEASE_LOOKS: usize = 12_000;
 
 #[derive(Debug)]
 pub struct Archive {
@@ -109,11 +114,17 @@ impl Archive {
         Ok(self.try_lock("archive.office")?.map(|file| Office { _file: file }))
     }
 
-    /// Waits for the lease.
+    /// Waits for the lease, as long as it takes to copy a long history.
     pub fn lease(&self) -> Result<Lease> {
-        let path = self.folder.join("archive.lease");
-        let locked = private_file(&path).and_then(|file| file.lock().map(|()| file));
-        Ok(Lease::held(locked.map_err(|fault| io_refusal(&path, &fault))?))
+        for _ in 0..LEASE_LOOKS {
+            if let Some(lease) = self.try_lease()? {
+                return Ok(lease);
+            }
+            #[expect(clippy::disallowed_methods, reason = "whoever holds it may be a git whose drainer died")]
+            std::thread::sleep(LEASE_LOOK);
+        }
+        let text = format!("somebody has been writing to the archive {} for minutes", self.path().display());
+        Err(Code::StoreBusy.refuse(text).with("path", self.path().to_string_lossy()))
     }
 
     fn try_lock(&self, name: &str) -> Result<Option<File>> {

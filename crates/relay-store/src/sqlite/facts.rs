@@ -400,8 +400,10 @@ impl Facts for View<'_> {
     }
 
     fn remembered(&self, actor: &str, key: &str) -> Result<Option<Remembered>> {
-        self.one("SELECT verb, salt, request, answer FROM answers WHERE actor = ?1 AND key = ?2", [actor, key], |row| {
-            Ok(Remembered { verb: row.get(0)?, salt: row.get(1)?, request: row.get(2)?, answer: row.get(3)? })
+        let sql = "SELECT verb, salt, request, answer, number FROM answers WHERE actor = ?1 AND key = ?2";
+        self.one(sql, [actor, key], |row| {
+            let (verb, salt, request) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Remembered { verb, salt, request, answer: row.get(3)?, number: row.get(4)? })
         })
     }
 

@@ -71,10 +71,9 @@ impl Tx for View<'_> {
     }
 
     fn remember(&mut self, actor: &str, key: &str, answer: &Remembered) -> Result<()> {
-        let number = self.tip()?.number;
         self.run(
             "INSERT OR REPLACE INTO answers (actor, key, verb, salt, request, answer, number) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![actor, key, answer.verb, answer.salt, answer.request, answer.answer, number],
+            params![actor, key, answer.verb, answer.salt, answer.request, answer.answer, answer.number],
         )
     }
 

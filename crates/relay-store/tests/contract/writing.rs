@@ -15,7 +15,7 @@ fn failure(code: &str) -> KeptFailure {
 }
 
 fn remembered(answer: &str) -> Remembered {
-    Remembered { verb: "send".into(), salt: [3; 16], request: "digest".into(), answer: answer.into() }
+    Remembered { verb: "send".into(), salt: [3; 16], request: "digest".into(), answer: answer.into(), number: 1 }
 }
 
 fn crossing(key: &str, pid: u32) -> Crossing {

@@ -39,6 +39,7 @@ impl Args {
     fn backup(&self, app: &App) -> Result<(serde_json::Value, String)> {
         let opened = app.open(None)?;
         let place = self.place(app, &opened)?;
+        opened.home.must_be_outside(&place)?;
         let mut progress = Progress::new(app);
         let store = opened.home.folder(&opened.project).join("relay.db");
         if std::fs::metadata(store).is_ok_and(|metadata| metadata.len() > LONG) {

@@ -13,6 +13,10 @@ use crate::process;
 const GATHERING: Span = Span::seconds(2);
 const ENOUGH: Number = 100;
 
+/// Why an erased text may still stand in the log.
+const STILL_READ: &str =
+    "Erased texts still stand in the log: somebody reads from before. The next drain tries again.\n";
+
 /// Make everything written so far durable, and copy it into the git archive
 ///
 /// Commands leave this to a process of its own that they start when they have answered; where none can be started, the
@@ -43,17 +47,19 @@ impl Args {
     fn drain(&self, app: &App) -> Result<(serde_json::Value, String)> {
         let opened = app.open(None)?;
         let number = opened.store.drain(opened.limits.gate_wait)?;
-        opened.store.clean(opened.limits.gate_wait)?;
+        let pending = if opened.store.clean(opened.limits.gate_wait)? { "" } else { STILL_READ };
         let archive = opened.store.archive();
         let lease = if self.wait { Some(archive.lease()?) } else { archive.try_lease()? };
         let Some(lease) = lease else {
-            let text = format!("Everything up to #{number} is durable. The archive is being brought up to date.\n");
-            return Ok((json!({"durable_up_to": number, "archive": null}), text));
+            let text =
+                format!("Everything up to #{number} is durable. The archive is being brought up to date.\n{pending}");
+            return Ok((json!({"durable_up_to": number, "archive": null, "cleaned": pending.is_empty()}), text));
         };
         let archived = archive.drain(&lease, &opened.store, |_, _| {})?;
         let path = archive.path().to_string_lossy().into_owned();
-        let text = format!("Everything up to #{number} is durable, and up to #{archived} in {path}.\n");
-        Ok((json!({"durable_up_to": number, "archive": {"number": archived, "path": path}}), text))
+        let text = format!("Everything up to #{number} is durable, and up to #{archived} in {path}.\n{pending}");
+        let archive = json!({"number": archived, "path": path});
+        Ok((json!({"durable_up_to": number, "archive": archive, "cleaned": pending.is_empty()}), text))
     }
 }
 

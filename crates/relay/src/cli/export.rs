@@ -79,6 +79,7 @@ fn to_file(
     place: &Path,
     force: bool,
 ) -> Result<(serde_json::Value, String)> {
+    opened.home.must_be_outside(place)?;
     let mut fresh = Fresh::beside(place, force)?;
     let mut writer = BufWriter::new(fresh.file());
     let mut bytes = 0;
