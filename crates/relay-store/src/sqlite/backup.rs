@@ -119,7 +119,7 @@ pub fn restore(
     let outcome = staged(&stage, backup).and_then(|contents| {
         let _lease = Archive::of(folder).lease()?;
         let _gate = Gate::take(folder, Errand { verb: "restore", agent: "", wait, durable: true })?;
-        let now = Contents::read(&Sqlite::file(folder)).ok();
+        let now = open::must_be_there(folder).ok().and_then(|()| Contents::read(&Sqlite::file(folder)).ok());
         must_be_of(project, backup, &contents, now.as_ref())?;
         let archived = Archive::of(folder).tip().ok().flatten().and_then(|tip| tip.cursor);
         let archived = archived.map_or(0, |cursor| cursor.number);

@@ -91,6 +91,9 @@ fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, O
     if fs::symlink_metadata(&path).is_err() {
         return Ok(Err(Old::Gone));
     }
+    if open::must_be_there(folder).is_err() {
+        return Ok(Err(Old::Unreadable));
+    }
     let version = open::open(&path).map(|store| open::version(&store, folder));
     if let Ok(Err(refusal)) = version
         && refusal.code == Code::StoreTooNew
