@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::bus::{Bus, RELAY};
+use crate::bus::{Bus, RELAY, Run};
+use crate::halves::has_open;
 
 fn back_up(bus: &Bus, dest: &Path) -> Value {
     bus.relay("", ["backup", dest.to_str().unwrap()]).success().result()
@@ -128,6 +129,27 @@ fn an_archive_that_knows_more_than_the_backup_is_made_anew_with_the_store() {
     assert_eq!((&drained["archive"]["number"], bus.tip() >= sent), (&bus.tip().into(), true));
     bus.relay("", ["verify"]).success();
     bus.relay("", ["rebuild", "store", "--from-backup", "missing.db"]).fails("INPUT_INVALID");
+}
+
+#[test]
+fn what_one_restore_has_staged_another_leaves_alone() {
+    let bus = Bus::with(&["BlueLake"]);
+    let file = bus.path("shop.db");
+    back_up(&bus, &file);
+    let folder = bus.store();
+    let (lease, staged) = (folder.join("archive.lease"), folder.join("restoring/relay.db"));
+    let held = std::fs::File::create(&lease).unwrap();
+    held.lock().unwrap();
+    std::fs::create_dir(folder.join("restoring")).unwrap();
+    std::fs::write(&staged, "another's").unwrap();
+    let mut command = bus.args("", ["rebuild", "store", "--from-backup", file.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !has_open(child.id(), &lease) {
+        std::thread::yield_now();
+    }
+    assert_eq!(std::fs::read_to_string(&staged).unwrap(), "another's");
+    drop(held);
+    Run::new("rebuild".to_owned(), &child.wait_with_output().unwrap()).success();
 }
 
 #[test]

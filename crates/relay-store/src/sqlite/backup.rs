@@ -115,9 +115,10 @@ pub fn restore(
     wait: Span,
     lose_after: Option<Number>,
 ) -> Result<Restored> {
+    // Before anything is staged: there is one place for it.
+    let _lease = Archive::of(folder).lease()?;
     let stage = folder.join("restoring");
     let outcome = staged(&stage, backup).and_then(|contents| {
-        let _lease = Archive::of(folder).lease()?;
         let _gate = Gate::take(folder, Errand { verb: "restore", agent: "", wait, durable: true })?;
         let now = open::must_be_there(folder).ok().and_then(|()| Contents::read(&Sqlite::file(folder)).ok());
         must_be_of(project, backup, &contents, now.as_ref())?;
