@@ -279,13 +279,13 @@ fn what_the_store_alone_has_is_not_dropped_unless_somebody_says_so() {
     assert_eq!(in_old, late, "the old file is kept with its log");
 }
 
-/// A page of a table that the history does not need.
-fn spoil_a_page(store: &Path) {
+/// The first page of a table.
+pub fn spoil_a_page(store: &Path, table: &str) {
     let file = store.join("relay.db");
     let connection = Connection::open(&file).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'failed_requests'";
-    let page: usize = connection.query_row(root, [], |row| row.get(0)).unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+    let page: usize = connection.query_row(root, [table], |row| row.get(0)).unwrap();
     let size: usize = connection.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
     drop(connection);
     let mut bytes = fs::read(&file).unwrap();
@@ -299,7 +299,7 @@ fn what_a_damaged_store_can_still_tell_is_not_dropped_either() {
     let last = bus.send("BlueLake", "RedForest", "bd-1", "Login");
     bus.relay("", ["drain", "--wait"]).success();
     let late = bus.send("BlueLake", "RedForest", "bd-1", "Login, late");
-    spoil_a_page(&bus.store());
+    spoil_a_page(&bus.store(), "failed_requests");
     let damaged = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
     let refused = bus.relay("", ["rebuild", "store", "--from-archive"]).fails("ARCHIVE_BEHIND").error();
     assert_eq!((&refused["details"]["archived"], &refused["details"]["newest"]), (&last.into(), &late.into()));
