@@ -152,6 +152,36 @@ fn whoever_starts_at_the_old_path_inherits_no_consent() {
 }
 
 #[test]
+fn a_backup_from_before_a_move_is_restored_also_where_the_store_is_lost() {
+    for archived in [false, true] {
+        let two = Two::new();
+        let back_up = |folder: &str, name: &str| {
+            let file = text(&json!(two.bus.path(name)));
+            two.at(folder, "", &["backup", &file]).success();
+            file
+        };
+        let (own, foreign) = (back_up("repo", "own.db"), back_up("other", "foreign.db"));
+        if archived {
+            two.here("", &["drain", "--wait"]).success();
+        }
+        two.moves("repo", "new-home");
+        two.at("repo", "BlueLake", &["start"]).success();
+        let later = back_up("repo", "later.db");
+        for name in ["relay.db", "relay.db-wal", "relay.db-shm"] {
+            std::fs::remove_file(two.store("new-home").join(name)).unwrap();
+        }
+        let restore = |file: &str| two.at("new-home", "", &["rebuild", "store", "--from-backup", file]);
+        restore(&foreign).fails("INPUT_INVALID");
+        if archived {
+            // The path was this project's, and another's by then.
+            restore(&later).fails("INPUT_INVALID");
+        }
+        restore(&own).success();
+        two.at("new-home", "BlueLake", &["poll"]).success();
+    }
+}
+
+#[test]
 fn a_receipt_waits_for_a_project_that_is_away() {
     let two = Two::linked();
     let (_, got) = two.correspond();

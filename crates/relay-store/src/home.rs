@@ -121,7 +121,7 @@ impl Home {
 }
 
 /// The paths that a project had before.
-fn former_paths(folder: &Path) -> Vec<String> {
+pub(crate) fn former_paths(folder: &Path) -> Vec<String> {
     fs::read_to_string(folder.join("formerly")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 

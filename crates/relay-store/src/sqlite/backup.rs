@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use relay_core::domain::event::{Number, hex};
+use relay_core::domain::event::{Happened, Number, hex};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
@@ -18,6 +18,7 @@ use super::{Sqlite, open};
 use crate::archive::Archive;
 use crate::filesystem::{io_refusal, private_folder, sync_folder};
 use crate::fresh::Fresh;
+use crate::home::former_paths;
 use crate::verify;
 
 /// What a copy holds.
@@ -166,7 +167,7 @@ pub fn restore(
     let outcome = staged(&stage, backup).and_then(|contents| {
         let _gate = Gate::take(folder, Errand { verb: "restore", agent: "", wait, durable: true })?;
         let now = Now::read(folder)?;
-        must_be_of(project, backup, &contents, &now)?;
+        must_be_of(folder, project, backup, &contents, &now)?;
         let tip = Archive::of(folder).tip();
         // What the archive has, the store has too, as far as that can say.
         let is_known = tip.is_ok() || now.number().is_some();
@@ -244,8 +245,12 @@ fn settle(copy: &Path) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
-fn must_be_of(project: &ProjectKey, backup: &Path, contents: &Contents, now: &Now) -> Result<()> {
-    let is_same = now.project.as_ref().map_or_else(|| contents.key == *project, |now| *now == contents.project);
+fn must_be_of(folder: &Path, project: &ProjectKey, backup: &Path, contents: &Contents, now: &Now) -> Result<()> {
+    // A store that is lost cannot say who it was, and the backup may be from before a move.
+    let had = || former_paths(folder).iter().any(|path| path == contents.key.as_str());
+    let by_key = || contents.key == *project || had();
+    let id = now.project.clone().or_else(|| archived_project(folder));
+    let is_same = id.map_or_else(by_key, |id| id == contents.project);
     if is_same {
         return Ok(());
     }
@@ -253,6 +258,14 @@ fn must_be_of(project: &ProjectKey, backup: &Path, contents: &Contents, now: &No
         .refuse(format!("{} is a backup of {}, and not of {project}", backup.display(), contents.key))
         .with("path", backup.to_string_lossy())
         .with("project", contents.key.as_str()))
+}
+
+/// Which project the archive is of, as its first event says.
+fn archived_project(folder: &Path) -> Option<String> {
+    match Archive::of(folder).shown().ok()??.entry(1).ok()?.payload.what {
+        Happened::ProjectOpened { project, .. } => Some(project),
+        _ => None,
+    }
 }
 
 fn must_lose_nothing(
