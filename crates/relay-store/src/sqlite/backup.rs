@@ -163,6 +163,7 @@ pub fn restore(
 ) -> Result<Restored> {
     // Before anything is staged: there is one place for it.
     let _lease = Archive::of(folder).lease()?;
+    open::must_not_have_moved(folder)?;
     let stage = folder.join("restoring");
     let outcome = staged(&stage, backup).and_then(|contents| {
         let _gate = Gate::take(folder, Errand { verb: "restore", agent: "", wait, durable: true })?;

@@ -102,6 +102,14 @@ pub(super) fn must_be_there(folder: &Path) -> Result<()> {
     }
 }
 
+/// Refuses when the folder went away while this command waited: whatever it made there would be nobody's.
+pub(super) fn must_not_have_moved(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Code::StoreBusy.refuse("the project was moved while this command waited"))
+}
+
 /// A folder gets its name after the first event was committed. It is looked for before the store, so that somebody who
 /// makes both at this moment is not taken for damage.
 pub(super) fn history_is_known(folder: &Path) -> bool {
@@ -109,7 +117,7 @@ pub(super) fn history_is_known(folder: &Path) -> bool {
 }
 
 /// Where there was a history, a new store would hide that it is lost.
-fn lost(folder: &Path, how: &str) -> Refusal {
+pub(super) fn lost(folder: &Path, how: &str) -> Refusal {
     Code::StoreDamaged
         .refuse(format!("{} {how}, and it held a history", Sqlite::file(folder).display()))
         .with("path", folder.to_string_lossy())
