@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::bus::{Bus, RELAY};
+use crate::bus::{Bus, RELAY, Run};
+use crate::halves::has_open;
+use crate::rebuild::spoil_a_page;
 
 fn back_up(bus: &Bus, dest: &Path) -> Value {
     bus.relay("", ["backup", dest.to_str().unwrap()]).success().result()
@@ -128,6 +130,71 @@ fn an_archive_that_knows_more_than_the_backup_is_made_anew_with_the_store() {
     assert_eq!((&drained["archive"]["number"], bus.tip() >= sent), (&bus.tip().into(), true));
     bus.relay("", ["verify"]).success();
     bus.relay("", ["rebuild", "store", "--from-backup", "missing.db"]).fails("INPUT_INVALID");
+}
+
+/// A store that cannot be asked is not one that has nothing.
+#[test]
+fn what_keeps_a_restore_from_reading_the_store_is_no_consent() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let file = bus.path("shop.db");
+    let last = back_up(&bus, &file)["number"].to_string();
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let store = bus.store();
+    let restore = ["rebuild", "store", "--from-backup", file.to_str().unwrap()];
+    let alone = Connection::open(store.join("relay.db")).unwrap();
+    alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; ROLLBACK").unwrap();
+    bus.relay("", restore).fails("STORE_BUSY");
+    drop(alone);
+    // A table that cannot be read hides nothing of the others.
+    spoil_a_page(&store, "project");
+    let refused = bus.relay("", restore).fails("INPUT_INVALID").error();
+    assert_eq!(refused["details"]["lost"], newest(&store) - last.parse::<u64>().unwrap(), "{refused}");
+    // What says nothing may go, and that is said.
+    let check = |spoil: &dyn Fn(&Path), expected: &str| {
+        spoil(&store.join("relay.db"));
+        let said = bus.relay("", restore).success().result();
+        assert_eq!(said["missing"], format!("events after #{last}; the old file {expected} and cannot say how many"));
+        assert_eq!(bus.relay("", restore).success().result()["missing"], Value::Null);
+    };
+    check(&|file| std::fs::write(file, "garbage".repeat(10_000)).unwrap(), "cannot be read");
+    check(&|file| std::fs::remove_file(file).unwrap(), "is gone");
+    // Where the archive says nothing either, a person has to.
+    bus.relay("", ["drain", "--wait"]).success();
+    let public = store.join("archive.git/refs/heads/main");
+    let nothing = "1".repeat(std::fs::read_to_string(&public).unwrap().trim().len());
+    std::fs::write(&public, nothing + "\n").unwrap();
+    std::fs::remove_file(store.join("relay.db")).unwrap();
+    let refused = bus.relay("", restore).fails("INPUT_INVALID").error();
+    assert!(refused["message"].as_str().unwrap().contains("neither the store nor the archive"), "{refused}");
+    bus.relay("", [&restore[..], &["--lose-after", &last]].concat()).success();
+    bus.relay("", ["rebuild", "archive"]).success();
+}
+
+/// The newest event, read past what is spoilt.
+fn newest(store: &Path) -> u64 {
+    let store = Connection::open(store.join("relay.db")).unwrap();
+    store.query_row("SELECT max(number) FROM events", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn what_one_restore_has_staged_another_leaves_alone() {
+    let bus = Bus::with(&["BlueLake"]);
+    let file = bus.path("shop.db");
+    back_up(&bus, &file);
+    let folder = bus.store();
+    let (lease, staged) = (folder.join("archive.lease"), folder.join("restoring/relay.db"));
+    let held = std::fs::File::create(&lease).unwrap();
+    held.lock().unwrap();
+    std::fs::create_dir(folder.join("restoring")).unwrap();
+    std::fs::write(&staged, "another's").unwrap();
+    let mut command = bus.args("", ["rebuild", "store", "--from-backup", file.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !has_open(child.id(), &lease) {
+        std::thread::yield_now();
+    }
+    assert_eq!(std::fs::read_to_string(&staged).unwrap(), "another's");
+    drop(held);
+    Run::new("rebuild".to_owned(), &child.wait_with_output().unwrap()).success();
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! A moved project: whoever had to do with its agents goes on doing so, and its old path is free for another.
 
+use std::fs::File;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::crossing::Two;
+use crate::halves::has_open;
 use crate::interrupted::cut_between;
 use crate::terminal::{column, text};
 
@@ -149,6 +153,102 @@ fn whoever_starts_at_the_old_path_inherits_no_consent() {
     two.at("repo", "BlueLake", &[send.as_slice(), &["RedForest@other"]].concat()).fails("CONTACT_REQUIRED");
     two.there("RedForest", &[send.as_slice(), &[&two.home("BlueLake")]].concat()).fails("CONTACT_REQUIRED");
     two.there("RedForest", &[send.as_slice(), &["BlueLake@new-home"]].concat()).success();
+}
+
+#[test]
+fn a_backup_from_before_a_move_is_restored_also_where_the_store_is_lost() {
+    for archived in [false, true] {
+        let two = Two::new();
+        let back_up = |folder: &str, name: &str| {
+            let file = text(&json!(two.bus.path(name)));
+            two.at(folder, "", &["backup", &file]).success();
+            file
+        };
+        let (own, foreign) = (back_up("repo", "own.db"), back_up("other", "foreign.db"));
+        if archived {
+            two.here("", &["drain", "--wait"]).success();
+        }
+        two.moves("repo", "new-home");
+        two.at("repo", "BlueLake", &["start"]).success();
+        let later = back_up("repo", "later.db");
+        for name in ["relay.db", "relay.db-wal", "relay.db-shm"] {
+            std::fs::remove_file(two.store("new-home").join(name)).unwrap();
+        }
+        let restore = |file: &str| two.at("new-home", "", &["rebuild", "store", "--from-backup", file]);
+        restore(&foreign).fails("INPUT_INVALID");
+        if archived {
+            // The path was this project's, and another's by then.
+            restore(&later).fails("INPUT_INVALID");
+        }
+        restore(&own).success();
+        two.at("new-home", "BlueLake", &["poll"]).success();
+    }
+}
+
+/// Whoever stands in line for the archive or the store of a project.
+fn lock(store: &Path, name: &str) -> File {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(store.join(name)).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+#[test]
+fn a_move_waits_for_whoever_writes_to_the_archive() {
+    let two = Two::new();
+    let (store, old) = (two.store("repo"), two.key("repo"));
+    let held = lock(&store, "archive.lease");
+    std::fs::rename(two.bus.path("repo"), two.bus.path("new-home")).unwrap();
+    std::fs::create_dir(two.bus.path("repo")).unwrap();
+    let moving = two.bus.spawn("", &["project", "move", &old, &two.key("new-home")]);
+    let moving = moving.until(|pid| has_open(pid, &store.join("archive.lease")));
+    assert!(store.join("relay.db").exists());
+    drop(held);
+    moving.finish().success();
+    assert!(!store.exists());
+    two.at("new-home", "BlueLake", &["poll"]).success();
+}
+
+#[test]
+fn whoever_waited_while_the_project_moved_makes_no_ghost_of_it() {
+    let two = Two::new();
+    let backup = text(&json!(two.bus.path("shop.db")));
+    two.here("", &["backup", &backup]).success();
+    for (args, waits_for) in [
+        (["drain", "--wait"].as_slice(), "archive.lease"),
+        (&["rebuild", "archive"], "archive.lease"),
+        (&["rebuild", "store", "--from-backup", &backup], "archive.lease"),
+        (&["start"], "gate"),
+    ] {
+        let (store, away) = (two.store("repo"), two.bus.path("away"));
+        let held = lock(&store, waits_for);
+        // At the gate one waits in a line, whose counter is written when a place is taken.
+        let places = || std::fs::read(store.join("line/last")).unwrap();
+        let before = places();
+        let stands_there = |pid| has_open(pid, &store.join(waits_for)) && (waits_for != "gate" || places() != before);
+        let waiting = two.bus.spawn("BlueLake", args).until(stands_there);
+        std::fs::rename(&store, &away).unwrap();
+        drop(held);
+        waiting.finish().fails("STORE_BUSY");
+        assert!(!store.exists(), "{args:?}");
+        std::fs::rename(&away, &store).unwrap();
+    }
+}
+
+#[test]
+fn a_move_that_died_half_way_is_found_under_the_new_path() {
+    let two = Two::linked();
+    let old = two.key("repo");
+    std::fs::rename(two.bus.path("repo"), two.bus.path("new-home")).unwrap();
+    std::fs::create_dir(two.bus.path("repo")).unwrap();
+    let mut command = two.bus.args("", ["project", "move", &old, &two.key("new-home")]);
+    let died = command.env("FAILPOINTS", "move-after-rename=return(abort)").output().unwrap();
+    assert!(!died.status.success());
+    two.at("new-home", "BlueLake", &["poll"]).success();
+    let send = ["send", "--to", "BlueLake@repo", "--thread", "x-1", "--subject", "API", "--body", "b"];
+    two.there("RedForest", &send).success();
+    assert_eq!(two.inbox("new-home", "BlueLake").len(), 1);
+    let again = two.here("", &["project", "list"]).success().result();
+    assert!(column(&again["projects"], "key").contains(&json!(two.key("new-home"))), "{again}");
 }
 
 #[test]

@@ -279,6 +279,40 @@ fn what_the_store_alone_has_is_not_dropped_unless_somebody_says_so() {
     assert_eq!(in_old, late, "the old file is kept with its log");
 }
 
+/// The first page of a table.
+pub fn spoil_a_page(store: &Path, table: &str) {
+    let file = store.join("relay.db");
+    let connection = Connection::open(&file).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+    let page: usize = connection.query_row(root, [table], |row| row.get(0)).unwrap();
+    let size: usize = connection.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    drop(connection);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[(page - 1) * size..page * size].fill(0xff);
+    fs::write(&file, bytes).unwrap();
+}
+
+#[test]
+fn what_a_damaged_store_can_still_tell_is_not_dropped_either() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let last = bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.relay("", ["drain", "--wait"]).success();
+    let late = bus.send("BlueLake", "RedForest", "bd-1", "Login, late");
+    spoil_a_page(&bus.store(), "failed_requests");
+    let damaged = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
+    let refused = bus.relay("", ["rebuild", "store", "--from-archive"]).fails("ARCHIVE_BEHIND").error();
+    assert_eq!((&refused["details"]["archived"], &refused["details"]["newest"]), (&last.into(), &late.into()));
+    // By the playbook, as printed.
+    let steps = damaged["playbook"].as_array().unwrap();
+    let run = |step: &serde_json::Value| -> Vec<String> { serde_json::from_value(step["run"].clone()).unwrap() };
+    for step in steps.iter().filter(|step| step["unattended"] == false && step.get("run").is_some()) {
+        bus.relay("", &run(step)[1..]).success();
+    }
+    assert_eq!(messages(&bus), 2);
+    assert_eq!(bus.relay("", ["verify"]).success().signals(), [""; 0]);
+}
+
 #[test]
 fn a_key_that_acted_before_the_rebuild_does_not_act_again() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);

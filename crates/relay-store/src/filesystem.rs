@@ -104,10 +104,19 @@ pub fn check_owner(path: &Path, metadata: &fs::Metadata) -> Result<()> {
 
 /// Opens or makes a file that only its owner reads, never through a link.
 pub fn private_file(path: &Path) -> io::Result<File> {
+    open_private(path, true)
+}
+
+/// The same for a file that must be there.
+pub(crate) fn known_file(path: &Path) -> io::Result<File> {
+    open_private(path, false)
+}
+
+fn open_private(path: &Path, create: bool) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
-        .create(true)
+        .create(create)
         .truncate(false)
         .mode(0o600)
         .custom_flags(nofollow())

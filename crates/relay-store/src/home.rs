@@ -74,7 +74,9 @@ impl Home {
             return Ok(None);
         }
         private_folder(&folder)?;
-        Sqlite::open(&folder, project, self.limits.gate_wait, self.now.get()).map(Some)
+        let store = Sqlite::open(&folder, project, self.limits.gate_wait, self.now.get())?;
+        name_project(&folder, project)?;
+        Ok(Some(store))
     }
 
     /// The folder of a project that has a history, also where its store is lost.
@@ -126,21 +128,26 @@ impl Home {
         let store = Sqlite::open(&from, old, self.limits.gate_wait, self.now.get())?;
         store.note_move(old, new, self.now.get())?;
         drop(store);
-        write_file(&from, "formerly", &[former_paths(&from), vec![old.to_string()]].concat().join("\n"))?;
-        write_name(&from, new)?;
-        fs::rename(&from, &to).map_err(|fault| io_refusal(&to, &fault))
+        Sqlite::while_still(&from, "move", self.limits.gate_wait, || {
+            write_file(&from, "formerly", &[former_paths(&from), vec![old.to_string()]].concat().join("\n"))?;
+            fs::rename(&from, &to).map_err(|fault| io_refusal(&to, &fault))?;
+            sync_folder(&self.root)?;
+            point!("move-after-rename", StoreIo);
+            // Last: whoever dies before is found under the new path, and the next command there writes the name.
+            write_name(&to, new)
+        })
     }
 }
 
 /// The paths that a project had before.
-fn former_paths(folder: &Path) -> Vec<String> {
+pub(crate) fn former_paths(folder: &Path) -> Vec<String> {
     fs::read_to_string(folder.join("formerly")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 /// The folder says which project it belongs to, for those who list projects.
 fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
-    // A name without a letter in it is what a power cut can leave of one.
-    if fs::metadata(folder.join("project")).is_ok_and(|metadata| metadata.len() > 0) {
+    // A name without a letter in it is what a power cut can leave of one, and another name what a move can.
+    if fs::read_to_string(folder.join("project")).is_ok_and(|name| name == project.as_str()) {
         return Ok(());
     }
     write_name(folder, project)?;

@@ -1,20 +1,24 @@
 //! A consistent copy of the store while others write, and the way back from one.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use relay_core::domain::event::{Number, hex};
+use relay_core::domain::event::{Happened, Number, hex};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
+use super::fault::{Fault, keeps_from_reading};
 use super::gate::Gate;
-use super::{Sqlite, open, rebuild};
+use super::rebuild::{self, Old};
+use super::{Sqlite, open};
 use crate::archive::Archive;
 use crate::filesystem::{io_refusal, private_folder, sync_folder};
 use crate::fresh::Fresh;
+use crate::home::former_paths;
 use crate::verify;
 
 /// What a copy holds.
@@ -33,6 +37,8 @@ pub struct Restored {
     pub number: Number,
     /// How many events that were known before are gone.
     pub lost: Number,
+    /// The store that was there.
+    pub old: Old,
     /// Where the store that was there is kept.
     pub kept: Option<PathBuf>,
     /// The archive knows what the store no longer does, and has to be made anew.
@@ -105,6 +111,46 @@ impl Contents {
     }
 }
 
+/// What the store in a folder can still say of itself.
+struct Now {
+    old: Old,
+    project: Option<String>,
+}
+
+impl Now {
+    fn read(folder: &Path) -> Result<Self> {
+        let path = Sqlite::file(folder);
+        let silent = |old| Ok(Now { old, project: None });
+        match fs::symlink_metadata(&path) {
+            Err(fault) if fault.kind() == ErrorKind::NotFound => return silent(Old::Gone),
+            Err(fault) => return Err(io_refusal(&path, &fault)),
+            Ok(_) if open::must_be_there(folder).is_err() => return silent(Old::Unreadable),
+            Ok(_) => {}
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let Some(connection) = said(folder, Connection::open_with_flags(&path, flags))? else {
+            return silent(Old::Unreadable);
+        };
+        // One without the other: a page that cannot be read says nothing about the rest.
+        let newest = connection.query_row("SELECT coalesce(max(number), 0) FROM events", [], |row| row.get(0));
+        let old = said(folder, newest)?.filter(|newest| *newest > 0).map_or(Old::Unreadable, Old::Read);
+        let project = connection.query_row("SELECT id FROM project", [], |row| row.get(0));
+        Ok(Now { old, project: said(folder, project)? })
+    }
+
+    fn number(&self) -> Option<Number> {
+        if let Old::Read(newest) = self.old { Some(newest) } else { None }
+    }
+}
+
+/// What could be read, if anything; refuses where something stood in the way of reading.
+fn said<T>(folder: &Path, read: rusqlite::Result<T>) -> Result<Option<T>> {
+    match read {
+        Err(fault) if keeps_from_reading(&fault) => Err(Fault::new(folder).refuse(&fault)),
+        read => Ok(read.ok()),
+    }
+}
+
 /// Puts a backup in the place of a project's store, whatever state that is in. The backup is copied and the copy checked in
 /// full first; the store that was there is kept, and whoever has it open is refused from then on.
 /// Where events are known that the backup lacks, it is refused, unless the caller says after which event they may be lost.
@@ -115,18 +161,22 @@ pub fn restore(
     wait: Span,
     lose_after: Option<Number>,
 ) -> Result<Restored> {
+    // Before anything is staged: there is one place for it.
+    let _lease = Archive::of(folder).lease()?;
+    open::must_not_have_moved(folder)?;
     let stage = folder.join("restoring");
     let outcome = staged(&stage, backup).and_then(|contents| {
-        let _lease = Archive::of(folder).lease()?;
         let _gate = Gate::take(folder, Errand { verb: "restore", agent: "", wait, durable: true })?;
-        let now = Contents::read(&Sqlite::file(folder)).ok();
-        must_be_of(project, backup, &contents, now.as_ref())?;
-        let archived = Archive::of(folder).tip().ok().flatten().and_then(|tip| tip.cursor);
-        let archived = archived.map_or(0, |cursor| cursor.number);
-        let known = now.as_ref().map_or(0, |now| now.number).max(archived);
+        let now = Now::read(folder)?;
+        must_be_of(folder, project, backup, &contents, &now)?;
+        let tip = Archive::of(folder).tip();
+        // What the archive has, the store has too, as far as that can say.
+        let is_known = tip.is_ok() || now.number().is_some();
+        let archived = tip.ok().flatten().and_then(|tip| tip.cursor).map_or(0, |cursor| cursor.number);
+        let known = now.number().unwrap_or(0).max(archived);
         let lost = known.saturating_sub(contents.number);
         match lose_after {
-            None => must_lose_nothing(folder, backup, &stage, &contents, now.as_ref(), lost)?,
+            None => must_lose_nothing(folder, backup, &stage, &contents, &now, is_known.then_some(lost))?,
             Some(after) if after == contents.number => {}
             Some(after) => {
                 let ends = format!("{} ends with #{}, and not with #{after}", backup.display(), contents.number);
@@ -137,7 +187,8 @@ pub fn restore(
         let path = Sqlite::file(folder);
         fs::rename(Sqlite::file(&stage), &path).map_err(|fault| io_refusal(&path, &fault))?;
         sync_folder(folder)?;
-        Ok(Restored { number: contents.number, lost, kept, archive_leads: archived > contents.number })
+        let archive_leads = archived > contents.number;
+        Ok(Restored { number: contents.number, lost, old: now.old, kept, archive_leads })
     });
     let _ = fs::remove_dir_all(&stage);
     outcome
@@ -195,8 +246,12 @@ fn settle(copy: &Path) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
-fn must_be_of(project: &ProjectKey, backup: &Path, contents: &Contents, now: Option<&Contents>) -> Result<()> {
-    let is_same = now.map_or_else(|| contents.key == *project, |now| now.project == contents.project);
+fn must_be_of(folder: &Path, project: &ProjectKey, backup: &Path, contents: &Contents, now: &Now) -> Result<()> {
+    // A store that is lost cannot say who it was, and the backup may be from before a move.
+    let had = || former_paths(folder).iter().any(|path| path == contents.key.as_str());
+    let by_key = || contents.key == *project || had();
+    let id = now.project.clone().or_else(|| archived_project(folder));
+    let is_same = id.map_or_else(by_key, |id| id == contents.project);
     if is_same {
         return Ok(());
     }
@@ -206,17 +261,25 @@ fn must_be_of(project: &ProjectKey, backup: &Path, contents: &Contents, now: Opt
         .with("project", contents.key.as_str()))
 }
 
+/// Which project the archive is of, as its first event says.
+fn archived_project(folder: &Path) -> Option<String> {
+    match Archive::of(folder).shown().ok()??.entry(1).ok()?.payload.what {
+        Happened::ProjectOpened { project, .. } => Some(project),
+        _ => None,
+    }
+}
+
 fn must_lose_nothing(
     folder: &Path,
     backup: &Path,
     stage: &Path,
     contents: &Contents,
-    now: Option<&Contents>,
-    lost: Number,
+    now: &Now,
+    lost: Option<Number>,
 ) -> Result<()> {
-    let shared = now.map_or(0, |now| now.number.min(contents.number));
+    let shared = now.number().map_or(0, |newest| newest.min(contents.number));
     let parts_ways = shared > 0
-        && Contents::chain_at(&Sqlite::file(folder), shared).ok()
+        && said(folder, Contents::chain_at(&Sqlite::file(folder), shared))?
             != Contents::chain_at(&Sqlite::file(stage), shared).ok();
     let refuse = |why: String| {
         Code::InputInvalid
@@ -233,6 +296,9 @@ fn must_lose_nothing(
     if parts_ways {
         return Err(refuse("the store has another history by now".to_owned()));
     }
+    let Some(lost) = lost else {
+        return Err(refuse("neither the store nor the archive can be read to say what came after it".to_owned()));
+    };
     if lost > 0 {
         let last = contents.number + lost;
         let events = if lost == 1 { "1 event".to_owned() } else { format!("{lost} events") };

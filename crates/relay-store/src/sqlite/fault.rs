@@ -5,7 +5,7 @@ use std::path::Path;
 use relay_core::error::{Code, Refusal};
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
-use super::Sqlite;
+use super::{Sqlite, open};
 use crate::filesystem::not_a_file;
 
 /// Whether something stood in the way of reading, so that it says nothing about what there is to read.
@@ -76,6 +76,9 @@ impl<'a> Fault<'a> {
 
     fn damaged(&self, fault: &Error) -> Refusal {
         let path = Sqlite::file(self.folder);
+        if let Err(lost) = open::must_be_there(self.folder) {
+            return lost;
+        }
         let check = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
             .and_then(|fresh| fresh.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)));
         let (code, finding) = match check {

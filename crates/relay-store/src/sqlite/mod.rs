@@ -131,18 +131,25 @@ impl Sqlite {
         tx.commit()
     }
 
+    /// Does something to a store's folder while nobody writes to the store or its archive.
+    pub(crate) fn while_still<T>(folder: &Path, verb: &str, wait: Span, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _lease = Archive::of(folder).lease()?;
+        let _gate = Gate::take(folder, Errand { verb, agent: "", wait, durable: true })?;
+        open::must_not_have_moved(folder)?;
+        act()
+    }
+
     fn refuse(&self, fault: &rusqlite::Error) -> relay_core::error::Refusal {
         Fault::new(&self.folder).refuse(fault)
     }
 
-    /// Refuses when another file stands in the place of the one that is open: what would be written there is lost.
+    /// Refuses when another file stands in the place of the one that is open, or none: what would be written there is lost.
     pub(crate) fn must_be_current(&self) -> Result<()> {
         match open::file_id(&self.folder) {
             Some(file) if file == self.file => Ok(()),
             Some(_) => Err(Code::StoreBusy.refuse("the store was rebuilt while this command waited")),
-            // A project that moved takes its store along, and with it the file that is open.
-            None if self.folder.exists() => open::must_be_there(&self.folder),
-            None => Ok(()),
+            // A project that moved takes its store along. What else were written to its folder would be a ghost of it.
+            None => open::must_not_have_moved(&self.folder).and_then(|()| Err(open::lost(&self.folder, "is gone"))),
         }
     }
 

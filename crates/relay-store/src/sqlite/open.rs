@@ -1,6 +1,7 @@
 //! Opening the file: whose it is, where it lies, which version wrote it.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::Sqlite;
 use super::fault::Fault;
 use super::gate::Gate;
-use crate::filesystem::{check_owner, io_refusal, must_be_local, private_file};
+use crate::filesystem::{check_owner, io_refusal, known_file, must_be_local, private_file};
 
 /// The format that this relay reads and writes.
 pub(super) const SCHEMA: i64 = 1;
@@ -54,11 +55,17 @@ fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
     must_be_local(folder)?;
     let had_history = history_is_known(folder);
     must_be_there(folder)?;
-    // Made by us first: SQLite gives its log and shared memory the mode of the file itself.
-    let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
+    // Made by us first: SQLite gives its log and shared memory the mode of the file itself. Where there was a history, none
+    // is made: whoever rebuilds the store may have moved the file away just now, and not yet its log.
+    let file = if had_history { known_file(&path) } else { private_file(&path) };
+    let file = file.map_err(|fault| match fault.kind() {
+        ErrorKind::NotFound if had_history => lost(folder, "is gone"),
+        _ => io_refusal(&path, &fault),
+    })?;
     let metadata = file.metadata().map_err(|fault| io_refusal(&path, &fault))?;
     check_owner(&path, &metadata)?;
     drop(file);
+    must_be_there(folder)?;
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(
             Code::Internal.refuse(format!("SQLite {} is too old to be trusted with a store", rusqlite::version()))
@@ -80,9 +87,27 @@ fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
     Ok((connection, id))
 }
 
-/// Refuses a store that is gone where there was a history.
+/// Refuses a store that is gone or empty where there was a history. It is asked before SQLite looks: that takes a log beside
+/// an empty file for a leftover and deletes it, with everything that was not folded yet.
 pub(super) fn must_be_there(folder: &Path) -> Result<()> {
-    if history_is_known(folder) && !Sqlite::file(folder).exists() { Err(lost(folder, "is gone")) } else { Ok(()) }
+    // Also looked for before the store: it is begun when the store has its first page.
+    let has_log = fs::metadata(folder.join("relay.db-wal")).is_ok_and(|metadata| metadata.len() > 0);
+    if !has_log && !history_is_known(folder) {
+        return Ok(());
+    }
+    match fs::metadata(Sqlite::file(folder)) {
+        Ok(metadata) if metadata.len() == 0 => Err(lost(folder, "is empty")),
+        Ok(_) => Ok(()),
+        Err(_) => Err(lost(folder, "is gone")),
+    }
+}
+
+/// Refuses when the folder went away while this command waited: whatever it made there would be nobody's.
+pub(super) fn must_not_have_moved(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Code::StoreBusy.refuse("the project was moved while this command waited"))
 }
 
 /// A folder gets its name after the first event was committed. It is looked for before the store, so that somebody who
@@ -92,7 +117,7 @@ pub(super) fn history_is_known(folder: &Path) -> bool {
 }
 
 /// Where there was a history, a new store would hide that it is lost.
-fn lost(folder: &Path, how: &str) -> Refusal {
+pub(super) fn lost(folder: &Path, how: &str) -> Refusal {
     Code::StoreDamaged
         .refuse(format!("{} {how}, and it held a history", Sqlite::file(folder).display()))
         .with("path", folder.to_string_lossy())

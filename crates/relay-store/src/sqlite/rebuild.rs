@@ -44,10 +44,16 @@ pub enum Old {
 /// What the old store says where its history and the archive's must meet.
 struct Meeting {
     number: Number,
-    chain: String,
+    /// None where it cannot be read.
+    chain: Option<String>,
     newest: Number,
-    /// Whether SQLite finds the file whole.
-    whole: bool,
+}
+
+impl Meeting {
+    /// Whether it is known to have another event there.
+    fn differs(&self, chain: &str) -> bool {
+        self.chain.as_ref().is_some_and(|own| own != chain)
+    }
 }
 
 /// Makes the store of a folder anew. Where the old one has events that the archive lacks, it is refused, unless the caller
@@ -91,6 +97,9 @@ fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, O
     if fs::symlink_metadata(&path).is_err() {
         return Ok(Err(Old::Gone));
     }
+    if open::must_be_there(folder).is_err() {
+        return Ok(Err(Old::Unreadable));
+    }
     let version = open::open(&path).map(|store| open::version(&store, folder));
     if let Ok(Err(refusal)) = version
         && refusal.code == Code::StoreTooNew
@@ -103,9 +112,9 @@ fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, O
         let number = newest.min(cursor.number);
         let hash = store
             .query_row("SELECT hash FROM events WHERE number = ?1", [number], |row| row.get::<_, Vec<u8>>(0))
-            .optional()?;
-        let check: String = store.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        Ok(hash.map(|hash| Meeting { number, chain: hex(&hash), newest, whole: check == "ok" }))
+            .map(Some)
+            .or_else(|fault| if fault::keeps_from_reading(&fault) { Err(fault) } else { Ok(None) })?;
+        Ok((newest > 0).then(|| Meeting { number, chain: hash.map(|hash| hex(&hash)), newest }))
     };
     match read() {
         Ok(meeting) => Ok(meeting.ok_or(Old::Unreadable)),
@@ -114,12 +123,13 @@ fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, O
     }
 }
 
-/// A store that is whole may go when the archive has all that it has.
+/// A store may go when the archive has all that it has, or somebody gives that up. One that is damaged is asked for no less:
+/// what it can still number, it may still be able to give.
 fn may_go(archive: &Archive, old: &Meeting, cursor: &Cursor) -> Result<()> {
-    if old.number == cursor.number && old.chain != cursor.chain {
+    if old.number == cursor.number && old.differs(&cursor.chain) {
         return Err(other_history(archive, old.number, cursor));
     }
-    if old.newest > cursor.number && old.whole {
+    if old.newest > cursor.number {
         return Err(Code::ArchiveBehind
             .refuse(format!(
                 "the archive ends with #{} and the store with #{}; drain it first, or give up what is between with --lose-after {}",
@@ -172,7 +182,7 @@ fn make(
                 }
                 _ => refuse(fault),
             })?;
-            if meeting.is_some_and(|old| old.number == number && old.chain != replay.chain) {
+            if meeting.is_some_and(|old| old.number == number && old.differs(&replay.chain)) {
                 return Err(other_history(archive, number, &tip));
             }
             keys += use_up(&connection, &entry).map_err(refuse)?;

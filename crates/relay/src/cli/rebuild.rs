@@ -129,6 +129,10 @@ fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
         let lost = render::count(usize::try_from(restored.lost).unwrap_or(usize::MAX), "event");
         let _ = writeln!(text, "Lost with it: {lost}, up to #{}.", events + restored.lost);
     }
+    let missing = unknown(&restored.old, events + restored.lost);
+    if let Some(missing) = &missing {
+        let _ = writeln!(text, "What could be missing: {missing}.");
+    }
     let mut next = vec!["relay verify".to_owned()];
     let mut made_anew = serde_json::Value::Null;
     if restored.archive_leads {
@@ -143,23 +147,30 @@ fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
             }
         }
     }
-    let result = json!({"events": events, "lost": restored.lost, "kept": kept, "archive": made_anew});
+    let result =
+        json!({"events": events, "lost": restored.lost, "missing": missing, "kept": kept, "archive": made_anew});
     Ok(Said { result, text, signals: Vec::new(), next })
+}
+
+/// What an old file that says nothing may have had after this event, in words.
+fn unknown(old: &rebuild::Old, after: Number) -> Option<String> {
+    let how = match old {
+        rebuild::Old::Read(_) => return None,
+        rebuild::Old::Gone => "is gone",
+        rebuild::Old::Unreadable => "cannot be read",
+    };
+    Some(format!("events after #{after}; the old file {how} and cannot say how many"))
 }
 
 /// What the archive could not give back, in words.
 fn missing(rebuilt: &Rebuilt) -> Vec<String> {
     let after = rebuilt.events;
-    let events = match rebuilt.old {
+    let events = unknown(&rebuilt.old, after).unwrap_or_else(|| match rebuilt.old {
         rebuild::Old::Read(newest) if newest > after => {
             format!("events #{} to #{newest}, which are in the old file", after + 1)
         }
-        rebuild::Old::Read(_) => "no events: the old file had none that the archive lacks".to_owned(),
-        rebuild::Old::Gone => format!("events after #{after}; the old file is gone and cannot say how many"),
-        rebuild::Old::Unreadable => {
-            format!("events after #{after}; the old file cannot be read and cannot say how many")
-        }
-    };
+        _ => "no events: the old file had none that the archive lacks".to_owned(),
+    });
     let answers = format!(
         "the answers to {}: a repeated request gets IDEMPOTENCY_REUSED instead",
         render::count(usize::try_from(rebuilt.keys).unwrap_or(usize::MAX), "used key")
