@@ -94,11 +94,14 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 
 /// Each gets the other's name, in one step where the file system can.
 fn exchange(one: &Path, other: &Path) -> Result<()> {
+    point!("archive-before-exchange", StoreIo);
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => one_by_one(one, other),
         outcome => outcome.map_err(io::Error::from),
     }
-    .map_err(|fault| io_refusal(other, &fault))
+    .map_err(|fault| io_refusal(other, &fault))?;
+    point!("archive-after-exchange", StoreIo);
+    Ok(())
 }
 
 /// In between there is none under the other's name, and whoever looks for the archive then finds that it has yet to be made.

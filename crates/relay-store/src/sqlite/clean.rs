@@ -16,6 +16,7 @@ impl Sqlite {
         let _gate = Gate::take(&self.folder, Errand { verb: "clean", agent: "", wait: gate_wait, durable: true })?;
         // A vacuum needs room for a second store; a file has more than memory has.
         self.batch("PRAGMA temp_store = FILE; INSERT INTO search (search) VALUES ('optimize'); VACUUM")?;
+        point!("store-after-vacuum", StoreIo);
         self.batch("PRAGMA temp_store = MEMORY")?;
         let is_folded = self.fold();
         if is_folded {
