@@ -2,7 +2,7 @@
 //! message stays, its words go in the end, and nothing else does.
 
 use super::calls::{KEY, Scene, Site, Whose, is_of_the_store};
-use super::oracle::{Done, assert_nowhere};
+use super::oracle::{Archive, Done, assert_nowhere, assert_whole};
 use crate::bus::run;
 
 /// The words that go.
@@ -58,5 +58,29 @@ fn the_drain_after_a_redaction_survives_a_fault_at_every_call() {
     let sites = Scene::new("", "", prepare, &["drain", "--wait"]).run("the drain after a redaction", elsewhere);
     for done in ["RENAME_EXCHANGE", "AT_REMOVEDIR"] {
         assert!(sites.iter().any(|site| site.line.contains(done)), "no call with {done}");
+    }
+}
+
+/// Where the file system cannot swap two names in one step, there are three, and two places to die between them.
+#[test]
+fn a_swap_in_three_steps_that_died_leaves_nothing_behind() {
+    for renames in 1..=2 {
+        let mut scene = Scene::new("", "", |_| {}, &["drain", "--wait"]);
+        let id = says_too_much(&mut scene);
+        let store = scene.bus.store();
+        let [archive, anew, aside] = ["git", "anew.git", "anew.aside"].map(|end| store.join(format!("archive.{end}")));
+        let old = scene.bus.path("old.git");
+        std::fs::rename(&archive, &old).unwrap();
+        let redacted = scene.bus.relay("BlueLake", ["redact", &id, "--idempotency-key", KEY]).success().json();
+        scene.acknowledged.push(Done::new("BlueLake", KEY, "", &redacted));
+        std::fs::rename(&old, &aside).unwrap();
+        if renames == 1 {
+            std::fs::rename(&archive, &anew).unwrap();
+        }
+        is_found(&scene);
+        scene.bus.relay("", ["drain", "--wait"]).success();
+        let after = format!("{renames} of three renames");
+        assert_whole(&store, &scene.acknowledged, Archive::Complete, &after);
+        assert_nowhere(&store, scene.erased, &after);
     }
 }

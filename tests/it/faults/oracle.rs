@@ -418,7 +418,7 @@ fn leftovers(folder: &Path) -> Vec<String> {
             }
         }
     }
-    let unfinished = ["archive.fresh", "archive.anew.git"].map(|name| folder.join(name));
+    let unfinished = ["archive.fresh", "archive.anew.git", "archive.anew.aside"].map(|name| folder.join(name));
     let unfinished = unfinished.iter().filter(|path| path.exists());
     found.extend(unfinished.map(|path| format!("left lying about: {}", path.display())));
     found

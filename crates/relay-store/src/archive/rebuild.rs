@@ -78,14 +78,23 @@ fn anew(folder: &Path) -> PathBuf {
 
 /// Removes what an earlier attempt left: half of a new archive, or the whole of an old one that was to be erased.
 pub(super) fn clear(folder: &Path) -> Result<()> {
-    let path = anew(folder);
-    let removed = match fs::symlink_metadata(&path) {
+    remove(&anew(folder))
+}
+
+/// Removes the old one that was to be erased, where the swap takes three steps and died between them. Only when the archive
+/// stands again: until then there may be no other.
+pub(super) fn clear_aside(folder: &Path) -> Result<()> {
+    remove(&aside(&anew(folder)))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
         Err(_) => return Ok(()),
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path),
-        Ok(_) => fs::remove_file(&path),
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
     };
-    removed.map_err(|fault| io_refusal(&path, &fault))?;
-    sync_parent(&path)
+    removed.map_err(|fault| io_refusal(path, &fault))?;
+    sync_parent(path)
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {
@@ -106,10 +115,14 @@ fn exchange(one: &Path, other: &Path) -> Result<()> {
 
 /// In between there is none under the other's name, and whoever looks for the archive then finds that it has yet to be made.
 fn one_by_one(one: &Path, other: &Path) -> io::Result<()> {
-    let aside = one.with_extension("aside");
+    let aside = aside(one);
     fs::rename(other, &aside)?;
     fs::rename(one, other)?;
     fs::rename(&aside, one)
+}
+
+fn aside(one: &Path) -> PathBuf {
+    one.with_extension("aside")
 }
 
 #[cfg(test)]
