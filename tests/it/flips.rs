@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use relay_core::error::Code;
 use relay_store::archive::Archive;
 use relay_store::verify::{Finding, verify};
 use rusqlite::Connection;
@@ -36,6 +38,10 @@ fn filled() -> Bus {
     relay("", &["drain", "--wait"]);
     bus
 }
+
+const PAGE: usize = 4096;
+/// A page of the texts' tree that has others below it.
+const INNER: u8 = 2;
 
 /// A folder in which one thing after the other is spoilt.
 struct Scratch {
@@ -83,7 +89,7 @@ impl Scratch {
         Connection::open(self.folder.join("relay.db")).unwrap()
     }
 
-    /// Where in the file the cell of an event begins and ends.
+    /// Where in the file the columns of an event stand.
     fn event_cells(&self) -> Vec<(u64, Vec<usize>)> {
         let store = self.read();
         let mut statement = store.prepare("SELECT number, kind, actor, key, payload, previous FROM events").unwrap();
@@ -120,6 +126,22 @@ impl Scratch {
         rows.unwrap().map(|row| cell(row.unwrap())).collect()
     }
 
+    /// What stands before the columns of a row: how long it is, its number, and the type of each column.
+    fn headers(&self, cells: Vec<(u64, Vec<usize>)>) -> Vec<(u64, Vec<usize>)> {
+        let header = |(number, columns): (u64, Vec<usize>)| (number, (self.cell_at(columns[0])..columns[0]).collect());
+        cells.into_iter().map(header).collect()
+    }
+
+    /// Where the cell begins that a place lies in, by the list at the head of its page.
+    fn cell_at(&self, place: usize) -> usize {
+        let base = place / PAGE * PAGE;
+        let page = &self.whole[base..][..PAGE];
+        let number = |at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
+        let list = if page[0] == INNER { 12 } else { 8 };
+        let cells = (0..number(3)).map(|index| base + number(list + 2 * index));
+        cells.filter(|begins| *begins <= place).max().unwrap()
+    }
+
     /// The one place in the file where these bytes stand and are read.
     fn only(&self, bytes: &[u8]) -> usize {
         let windows = self.whole.windows(bytes.len()).enumerate();
@@ -131,8 +153,7 @@ impl Scratch {
 
     /// Whether SQLite keeps a row there. A page that was made anew has remains of what it was in its gap.
     fn is_read(&self, place: usize) -> bool {
-        const PAGE: usize = 4096;
-        const WITH_ROWS: [u8; 3] = [2, 10, 13];
+        const WITH_ROWS: [u8; 3] = [INNER, 10, 13];
         let page = &self.whole[place / PAGE * PAGE..][..PAGE];
         let rows_begin = usize::from(u16::from_be_bytes([page[5], page[6]]));
         WITH_ROWS.contains(&page[0]) && place % PAGE >= rows_begin
@@ -172,6 +193,53 @@ fn a_byte_of_an_event_is_found() {
     flip_cells(&mut scratch, &cells, times(400));
 }
 
+/// Flips before the columns. SQLite may find no row there any more, so that nobody can say which one it was.
+fn flip_headers(
+    scratch: &mut Scratch,
+    headers: &[(u64, Vec<usize>)],
+    is_the_same: impl Fn(&Scratch, &[usize], usize, u8) -> bool,
+) {
+    let mut done = 0;
+    while done < times(300) {
+        let (number, places) = &headers[scratch.next(headers.len())];
+        let mut bytes = scratch.whole.clone();
+        let place = scratch.flip(&mut bytes, places);
+        if is_the_same(scratch, places, place, bytes[place]) {
+            continue;
+        }
+        let what = format!("byte {place} before #{number}: {:#x} for {:#x}", bytes[place], scratch.whole[place]);
+        match verify(scratch.store_of(&bytes).path(), |_, _, _| {}) {
+            Ok(report) => assert_ne!(report.findings.total(), 0, "{what} was not found"),
+            Err(refusal) => assert_eq!(refusal.code, Code::StoreDamaged, "{what}: {refusal}"),
+        }
+        done += 1;
+    }
+}
+
+#[test]
+fn a_byte_before_an_event_is_found() {
+    let mut scratch = Scratch::new();
+    let headers = scratch.headers(scratch.event_cells());
+    assert!(headers.iter().all(|(_, places)| (11..=14).contains(&places.len())), "{headers:?}");
+    // The row's own number stands before the columns, and again as an empty column that nobody reads: of the types that
+    // take no room, one is as good as the other there.
+    let is_number_again = |scratch: &Scratch, places: &[usize], place: usize| {
+        let size = if scratch.whole[places[0]] < 0x80 { 1 } else { 2 };
+        place == places[0] + size + 2
+    };
+    flip_headers(&mut scratch, &headers, |scratch, places, place, byte| {
+        is_number_again(scratch, places, place) && (8..=13).contains(&byte)
+    });
+}
+
+#[test]
+fn a_byte_before_a_text_is_found() {
+    let mut scratch = Scratch::new();
+    let headers = scratch.headers(scratch.text_cells());
+    assert!(headers.iter().all(|(_, places)| (6..=12).contains(&places.len())), "{headers:?}");
+    flip_headers(&mut scratch, &headers, |_, _, _, _| false);
+}
+
 fn found_nothing(folder: &Path) -> bool {
     verify(folder, |_, _, _| {}).unwrap().findings.total() == 0
 }
@@ -205,6 +273,52 @@ fn a_byte_of_a_pack_or_its_index_is_found() {
         assert!(findings.iter().any(|finding| finding.what.contains(name)), "{name}: {findings:?}");
         write(file, &whole);
     }
+}
+
+/// Whatever of the repository is no object: where its history ends, which branch a clone takes, and how it is to be read.
+#[test]
+fn a_byte_of_a_ref_or_of_the_configuration_is_found() {
+    let mut scratch = Scratch::new();
+    let archive = scratch.folder.join("archive.git");
+    let tip = Archive::of(&scratch.folder).tip().unwrap();
+    let cloned = cloned(&archive);
+    assert!(cloned.is_some());
+    for name in ["refs/heads/main", "HEAD", "config"] {
+        let file = archive.join(name);
+        let whole = fs::read(&file).unwrap();
+        let places: Vec<usize> = (0..whole.len()).collect();
+        for _ in 0..times(150) {
+            let mut bytes = whole.clone();
+            let place = scratch.flip(&mut bytes, &places);
+            fs::write(&file, &bytes).unwrap();
+            let what = format!("byte {place} of {name}: {:?}", String::from_utf8_lossy(&bytes));
+            let findings = verify(&scratch.folder, |_, _, _| {}).unwrap().findings;
+            assert!(findings.told().all(|finding| finding.place == "archive"), "{what}");
+            // A word that git does not know sets nothing: whoever reads or clones it gets the same.
+            if name == "config" && findings.total() == 0 {
+                assert_eq!(Archive::of(&scratch.folder).tip().unwrap(), tip, "{what} was not found");
+                assert_eq!(self::cloned(&archive), cloned, "{what} was not found");
+            } else {
+                assert_ne!(findings.total(), 0, "{what} was not found");
+            }
+        }
+        fs::write(&file, &whole).unwrap();
+    }
+}
+
+/// What somebody gets who clones it: the newest commit, and the files of its tree.
+fn cloned(archive: &Path) -> Option<String> {
+    let into = tempfile::tempdir().unwrap();
+    let clone = into.path().join("clone");
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").args(args);
+        git.output().ok().filter(|output| output.status.success())
+    };
+    git(&["clone", "-q", archive.to_str()?, clone.to_str()?])?;
+    let head = git(&["-C", clone.to_str()?, "log", "--format=%H %T", "HEAD"])?.stdout;
+    let files = git(&["-C", clone.to_str()?, "status", "--porcelain"])?.stdout;
+    Some(format!("{}{}", String::from_utf8_lossy(&head), String::from_utf8_lossy(&files)))
 }
 
 /// git makes its packs read-only.

@@ -251,7 +251,7 @@ fn every_answer_is_shown_by_example() {
     story.show("RedForest", "suspend BlueLake");
     story.show("", "health");
     story.show("", "drain");
-    let folder = story.bus.home().to_str().unwrap().to_owned();
+    let folder = story.bus.repo().to_str().unwrap().to_owned();
     story.show("", &format!("backup {folder}/shop.db"));
     story.show("", &format!("export --thread bd-123 --output {folder}/bd-123.md"));
     story.show("", &format!("export --format jsonl --output {folder}/shop.jsonl"));

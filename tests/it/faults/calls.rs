@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use super::oracle::{Archive, Done, assert_whole, events_of};
+use super::oracle::{Archive, Done, assert_nowhere, assert_whole, events_of};
 use super::summary;
 use crate::bus::{Bus, Run, run, times};
 
@@ -26,15 +26,15 @@ const FAULTS: [&str; 3] = ["signal=KILL", "error=EIO", "error=ENOSPC"];
 
 /// Whose calls they are: relay's own, or those of one command of git.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     Relay,
     Git(String),
 }
 
 /// One call of a clean run.
 #[derive(Clone, Debug)]
-struct Site {
-    whose: Whose,
+pub(super) struct Site {
+    pub whose: Whose,
     name: String,
     /// How many calls of this name the same thread had made when this one was done; 1 for the first.
     nth: usize,
@@ -42,7 +42,7 @@ struct Site {
     only: Option<(PathBuf, usize)>,
     /// The file, where it is one of relay's.
     file: Option<PathBuf>,
-    line: String,
+    pub line: String,
 }
 
 impl fmt::Display for Site {
@@ -52,22 +52,24 @@ impl fmt::Display for Site {
 }
 
 /// A command in a store of its own that is the same each time.
-struct Scene {
-    bus: Bus,
+pub(super) struct Scene {
+    pub bus: Bus,
     agent: &'static str,
-    args: Vec<String>,
+    pub args: Vec<String>,
     /// The body or the pattern that it is about.
     what: &'static str,
-    acknowledged: Vec<Done>,
+    pub acknowledged: Vec<Done>,
+    /// What is nowhere any more when all is done.
+    pub erased: &'static [&'static str],
 }
 
-const KEY: &str = "the-one-under-test";
+pub(super) const KEY: &str = "the-one-under-test";
 
 impl Scene {
-    fn new(agent: &'static str, what: &'static str, prepare: impl FnOnce(&mut Scene), args: &[&str]) -> Self {
+    pub fn new(agent: &'static str, what: &'static str, prepare: impl FnOnce(&mut Scene), args: &[&str]) -> Self {
         let bus = Bus::with(&["BlueLake", "RedForest"]);
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
-        let mut scene = Scene { bus, agent, args, what, acknowledged: Vec::new() };
+        let mut scene = Scene { bus, agent, args, what, acknowledged: Vec::new(), erased: &[] };
         for (key, body) in [("K1", "first"), ("K2", "second")] {
             scene.sends(key, body);
         }
@@ -103,6 +105,10 @@ impl Scene {
 
     fn is_drain(&self) -> bool {
         self.args[0] == "drain"
+    }
+
+    fn runs_git(&self) -> bool {
+        self.is_drain() || self.args[0] == "redact"
     }
 
     /// Every call of a clean run.
@@ -156,7 +162,7 @@ impl Scene {
         let before = match whose {
             Whose::Git(_) => String::new(),
             // relay's threads and not its children: those are traced one command at a time.
-            Whose::Relay if self.is_drain() => format!("'{}' ", strace(&["-b", "execve"])),
+            Whose::Relay if self.runs_git() => format!("'{}' ", strace(&["-b", "execve"])),
             Whose::Relay => format!("'{}' ", strace(&[])),
         };
         command.args(["-c", &format!("exec {before}\"$0\" \"$@\"")]).arg(relay.get_program()).args(relay.get_args());
@@ -178,7 +184,7 @@ impl Scene {
         let only = site.only.as_ref().map(|(path, _)| home.join(path).to_str().unwrap().to_owned());
         options.extend(only.iter().flat_map(|path| ["-P", path]));
         // Faster, where strace can: not with a signal, and not without a command's children.
-        if fault != "signal=KILL" && !(self.is_drain() && site.whose == Whose::Relay) {
+        if fault != "signal=KILL" && !(self.runs_git() && site.whose == Whose::Relay) {
             options.push("--seccomp-bpf");
         }
         let traces = self.traced(home, &site.whose, &options);
@@ -192,6 +198,7 @@ impl Scene {
         } else {
             self.settles(home, &traces.output, &after);
         }
+        assert_nowhere(&store(home), self.erased, &after);
         true
     }
 
@@ -213,7 +220,13 @@ impl Scene {
         let again = run(self.relay(home));
         assert_eq!(again.status, 0, "the same request does not settle it: {again:?}\nafter {after}");
         if let Some(first) = first.filter(|answer| answer["ok"] == true) {
-            assert_eq!(again.json()["result"], first["result"], "another answer to the same request\nafter {after}");
+            let same = |answer: &Value| {
+                let mut result = answer["result"].clone();
+                // What is left to clean up is told as it is now.
+                result.as_object_mut().and_then(|result| result.remove("pending"));
+                result
+            };
+            assert_eq!(same(&again.json()), same(&first), "another answer to the same request\nafter {after}");
         }
         acknowledged.push(done(&again.json()));
         let drained = self.drain(home);
@@ -237,7 +250,7 @@ impl Scene {
 
     /// Each call of the command with each fault. Of many calls in a row that do the same to the same file, `scripts/test`
     /// takes the first, the last two and every eighth, and leaves out what another scene has; `scripts/long` takes all.
-    fn run(self, name: &str, elsewhere: impl Fn(&Site) -> bool) -> Vec<Site> {
+    pub fn run(self, name: &str, elsewhere: impl Fn(&Site) -> bool) -> Vec<Site> {
         let all = self.sites();
         let mut sites: Vec<&Site> = all.iter().collect();
         if times(1) == 1 {
@@ -349,7 +362,7 @@ fn path_in(arguments: &str, home: &Path) -> Option<PathBuf> {
 }
 
 /// A call on the store itself, whatever becomes of the archive.
-fn is_of_the_store(site: &Site) -> bool {
+pub(super) fn is_of_the_store(site: &Site) -> bool {
     site.whose == Whose::Relay && !site.line.contains("archive.")
 }
 

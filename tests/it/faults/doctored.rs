@@ -219,10 +219,15 @@ fn a_foreign_commit_is_found() {
     told.objects(Archive::Complete, "a foreign commit");
 }
 
+/// A letter with the wrong body.
+const LETTER: &str = "---\nnumber: 4\nsubject: \"Login\"\n---\n\nfirst!\n";
+
 #[test]
 fn a_file_that_was_altered_added_or_removed_under_a_forged_cursor_is_found() {
     for (path, text, expected) in [
         ("events/0/0/3.json", Some("{}"), "the archive's events/0/0/3.json differs"),
+        ("events/0/0/3.json", Some("{}"), "the archive does not say of #3 what the store says"),
+        ("threads/a2/bd-1/0/4.md", Some(LETTER), "the archive does not say of #4 what the store says"),
         ("events/0/0/3.json", None, "the archive lacks events/0/0/3.json"),
         ("events/0/0/99.json", Some("{}"), "the archive has events/0/0/99.json, and nobody put it there"),
     ] {

@@ -3,7 +3,9 @@
 mod calls;
 mod cuts;
 mod doctored;
+mod erasing;
 mod kills;
+mod letters;
 mod oracle;
 mod senders;
 pub mod steps;

@@ -1,7 +1,9 @@
 //! The oracle: given a store and what was acknowledged, says everything that is not as it was promised.
 //!
-//! It compares by identity and never by counts, and it trusts nothing but the files: rows are read with SQLite, commits with
-//! git. It is itself tested, in `doctored`.
+//! It compares by identity and never by counts. What was acknowledged it looks for in the files: rows are read with SQLite,
+//! commits with git, and payloads and texts out of a clone by a reader of its own, `letters`. What relay itself says comes on
+//! top: `verify` has to find nothing, and every file of the archive has to be, byte for byte, what relay would write now.
+//! The oracle is itself tested, in `doctored`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -9,12 +11,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use relay_core::archive::{Entry, KeptText};
+use relay_core::archive::{Entry, Erased, KeptText};
 use relay_core::domain::event::{hex, text_hash};
 use relay_core::error::Code;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::{Value, json};
+
+use super::letters::{self, Files, Told};
 
 /// One operation that relay said was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +26,10 @@ pub struct Done {
     pub verb: String,
     pub agent: String,
     pub key: String,
-    /// The number of the message or the claim that it concerns.
+    /// The number of the message or the claim that it concerns, or of the event that erased something.
     pub id: u64,
-    /// The digest of what was sent, the pattern that was claimed, or that somebody had acknowledged it before.
+    /// The digest of what was sent, the pattern that was claimed, the message that was erased, or that somebody had
+    /// acknowledged it before.
     pub what: String,
 }
 
@@ -39,6 +44,7 @@ impl Done {
             "ack" if result["acks"][0]["first"] == false => (&result["acks"][0]["id"], "again".to_owned()),
             "ack" => (&result["acks"][0]["id"], String::new()),
             "reserve" => (&result["granted"][0]["id"], what.to_owned()),
+            "redact" => (&result["redaction"], result["message"].to_string()),
             other => panic!("{other} acknowledges nothing: {answer}"),
         };
         let id = id.as_u64().unwrap_or_else(|| panic!("no id: {answer}"));
@@ -122,6 +128,36 @@ pub fn assert_whole(folder: &Path, acknowledged: &[Done], archive: Archive, afte
     assert!(findings.is_empty(), "after {after}, in {}:\n{}", folder.display(), findings.join("\n"));
 }
 
+/// None of these words is in a file of the store's folder, nor in an object of a repository there, also where nothing leads
+/// to it.
+#[track_caller]
+pub fn assert_nowhere(folder: &Path, words: &[&str], after: &str) {
+    if words.is_empty() {
+        return;
+    }
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for path in std::fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path.clone());
+            }
+            let bytes = if path.is_file() {
+                std::fs::read(&path).unwrap()
+            } else if path.join("objects").exists() {
+                git(&path, &["cat-file", "--batch-all-objects", "--batch", "--unordered"]).unwrap().stdout
+            } else {
+                continue;
+            };
+            // The search index writes in small letters.
+            let bytes = bytes.to_ascii_lowercase();
+            for word in words.iter().map(|word| word.to_ascii_lowercase()) {
+                let is_there = bytes.windows(word.len()).any(|window| window == word.as_bytes());
+                assert!(!is_there, "{word} is still in {}\nafter {after}", path.display());
+            }
+        }
+    }
+}
+
 /// A connection that leaves the log as it is when it is closed.
 pub fn connect(folder: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -153,7 +189,7 @@ fn store(folder: &Path, acknowledged: &[Done]) -> rusqlite::Result<Vec<String>> 
         }
     }
     let twice = "SELECT actor, key, kind, count(*) FROM events WHERE key IS NOT NULL AND
-        kind IN ('message_sent', 'mail_acked', 'reservation_granted') AND actor != 'relay' GROUP BY 1, 2, 3 HAVING count(*) > 1";
+        kind IN ('message_sent', 'mail_acked', 'reservation_granted', 'message_redacted') AND actor != 'relay' GROUP BY 1, 2, 3 HAVING count(*) > 1";
     let mut twice = store.prepare(twice)?;
     let twice = twice.query_map([], |row| {
         Ok(format!(
@@ -182,7 +218,11 @@ fn missing(store: &Connection, done: &Done) -> rusqlite::Result<Option<String>> 
         let is_told = found.1.is_some() || done.what == "again";
         return Ok((found.0.is_none() || !is_told).then(|| "lost".to_owned()));
     }
-    let kind = if done.verb == "send" { "message_sent" } else { "reservation_granted" };
+    let kind = match done.verb.as_str() {
+        "send" => "message_sent",
+        "redact" => "message_redacted",
+        _ => "reservation_granted",
+    };
     let event = "SELECT actor || ' ' || key || ' ' || kind FROM events WHERE number = ?1";
     let Some(event) = one(event, params![done.id])? else { return Ok(Some("lost".to_owned())) };
     if event != format!("{} {} {kind}", done.agent, done.key) {
@@ -191,6 +231,11 @@ fn missing(store: &Connection, done: &Done) -> rusqlite::Result<Option<String>> 
     let content = match done.verb.as_str() {
         "send" => one("SELECT text FROM texts WHERE event = ?1 AND field = 'body'", params![done.id])?
             .map(|body| digest(&body)),
+        "redact" => {
+            let erased = "SELECT CAST(number AS TEXT) FROM messages WHERE redacted_by = ?1
+                AND NOT EXISTS (SELECT 1 FROM texts WHERE event = messages.number)";
+            one(erased, params![done.id])?
+        }
         _ => one("SELECT pattern FROM reservations WHERE id = ?1", params![done.id])?,
     };
     Ok((content.as_ref() != Some(&done.what)).then(|| "altered".to_owned()))
@@ -238,19 +283,24 @@ fn compare_archive(folder: &Path, wanted: Archive, findings: &mut Vec<String>) -
     if wanted == Archive::Torn {
         return Ok(());
     }
-    let (expected, hashes) = files(folder, cursor).map_err(|fault| fault.to_string())?;
+    let told = told(folder, cursor).map_err(|fault| fault.to_string())?;
     for (number, chain) in &cursors {
-        if hashes.get(number) != Some(chain) {
+        if told.hashes.get(number) != Some(chain) {
             findings.push(format!("the chain of the archive differs at #{number}"));
         }
     }
-    let found = clone(&repository)?;
+    let (expected, found) = (&told.files, clone(&repository)?);
     for path in expected.keys().chain(found.keys()).collect::<BTreeSet<_>>() {
         match (expected.get(path), found.get(path)) {
-            (Some(expected), Some(found)) if expected == found => {}
+            (Some(expected), Some(found)) if expected == found || told.pending.contains(path) => {}
             (Some(_), Some(_)) => findings.push(format!("the archive's {path} differs")),
             (Some(_), None) => findings.push(format!("the archive lacks {path}")),
             _ => findings.push(format!("the archive has {path}, and nobody put it there")),
+        }
+    }
+    for (number, event) in &told.events {
+        if letters::read(*number, &found).as_ref() != Some(event) {
+            findings.push(format!("the archive does not say of #{number} what the store says"));
         }
     }
     Ok(())
@@ -262,28 +312,67 @@ fn newest(folder: &Path) -> Result<u64, String> {
     newest.map_err(|fault| fault.to_string())
 }
 
-/// What the archive has to hold up to an event, by path, and the chain's hash at each.
-type Files = BTreeMap<String, Vec<u8>>;
+/// What the archive has to hold up to an event.
+#[derive(Default)]
+struct Archived {
+    /// As relay would write them.
+    files: Files,
+    /// Those that may still be as they were, because their texts were erased later: the next drain makes the archive anew.
+    pending: BTreeSet<String>,
+    /// As the rows say, without those that are pending.
+    events: BTreeMap<u64, Told>,
+    /// The chain's hash at each.
+    hashes: BTreeMap<u64, String>,
+}
 
-fn files(folder: &Path, up_to: u64) -> rusqlite::Result<(Files, BTreeMap<u64, String>)> {
+fn told(folder: &Path, up_to: u64) -> rusqlite::Result<Archived> {
     let store = connect(folder)?;
+    let erased = erased(&store)?;
     let mut events = store.prepare("SELECT number, payload, hash FROM events WHERE number <= ?1")?;
     let mut texts = store.prepare("SELECT field, salt, text FROM texts WHERE event = ?1")?;
-    let (mut files, mut hashes) = (Files::new(), BTreeMap::new());
+    let mut archived = Archived::default();
     let mut rows = events.query([up_to])?;
     while let Some(row) = rows.next()? {
         let (number, canonical, hash): (u64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let texts =
             texts.query_map([number], |row| Ok((row.get(0)?, KeptText { salt: row.get(1)?, text: row.get(2)? })))?;
-        let texts = texts.collect::<Result<_, _>>()?;
+        let texts: BTreeMap<String, KeptText> = texts.collect::<Result<_, _>>()?;
+        let said = texts.iter().map(|(field, kept)| (field.clone(), (hex(&kept.salt), kept.text.clone())));
+        let event = Told { payload: canonical.clone(), texts: said.collect() };
         let payload = serde_json::from_str(&canonical).unwrap();
-        let entry = Entry { number, canonical, payload, texts, erased: None };
+        let erased = erased.get(&number).cloned();
+        let is_pending = erased.as_ref().is_some_and(|erased| erased.number > up_to);
+        let entry = Entry { number, canonical, payload, texts, erased };
         for file in std::iter::once(entry.file()).chain(entry.readable()) {
-            files.insert(file.path, file.bytes);
+            archived.pending.extend(is_pending.then(|| file.path.clone()));
+            archived.files.insert(file.path, file.bytes);
         }
-        hashes.insert(number, hex(&hash));
+        if !is_pending {
+            archived.events.insert(number, event);
+        }
+        archived.hashes.insert(number, hex(&hash));
     }
-    Ok((files, hashes))
+    Ok(archived)
+}
+
+/// The messages of which texts were erased, by the events that did it.
+fn erased(store: &Connection) -> rusqlite::Result<BTreeMap<u64, Erased>> {
+    let sql = "SELECT number, payload, (SELECT text FROM texts WHERE event = number AND field = 'why') FROM events
+        WHERE kind = 'message_redacted' ORDER BY number DESC";
+    let mut statement = store.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, u64>(0)?, row.get::<_, String>(1)?, row.get(2)?)))?;
+    let mut erased = BTreeMap::new();
+    for row in rows {
+        let (number, payload, why) = row?;
+        let payload: Value = serde_json::from_str(&payload).unwrap();
+        let by = serde_json::from_value(payload["actor"].clone()).unwrap();
+        let whole = Erased { by, number, why, only_subject: false };
+        for copy in payload["copies"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
+            erased.entry(copy).or_insert_with(|| Erased { only_subject: true, ..whole.clone() });
+        }
+        erased.extend(payload["message"].as_u64().map(|message| (message, whole)));
+    }
+    Ok(erased)
 }
 
 /// A plain clone, and every file in it.
@@ -329,7 +418,7 @@ fn leftovers(folder: &Path) -> Vec<String> {
             }
         }
     }
-    let unfinished = ["archive.fresh", "archive.anew.git"].map(|name| folder.join(name));
+    let unfinished = ["archive.fresh", "archive.anew.git", "archive.anew.aside"].map(|name| folder.join(name));
     let unfinished = unfinished.iter().filter(|path| path.exists());
     found.extend(unfinished.map(|path| format!("left lying about: {}", path.display())));
     found

@@ -4,12 +4,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::oracle::{Archive, Done, assert_whole, connect, events_of};
+use super::oracle::{Archive, Done, assert_nowhere, assert_whole, connect, events_of};
 use super::summary;
 use crate::bus::{Bus, Run, run};
 
 /// Every place, and the class that the step before it fails with; none where nothing is left to fail.
-pub const POINTS: [(&str, Option<&str>); 13] = [
+pub const POINTS: [(&str, Option<&str>); 17] = [
     ("store-after-gate", Some("STORE_BUSY")),
     ("store-after-append", Some("STORE_FULL")),
     ("store-before-commit", Some("STORE_FULL")),
@@ -24,10 +24,15 @@ pub const POINTS: [(&str, Option<&str>); 13] = [
     // Rolling up is left to the next drain without a word.
     ("archive-before-removal", Some("")),
     ("archive-amid-removal", Some("")),
+    ("archive-before-exchange", Some("STORE_IO")),
+    ("archive-after-exchange", Some("STORE_IO")),
+    ("store-after-vacuum", Some("STORE_IO")),
+    ("store-amid-aside", Some("STORE_IO")),
 ];
 
 const KEY: &str = "the-one-under-test";
 const SIGABRT: i32 = -1;
+const SECRET: &str = "quagmirenought";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
@@ -72,13 +77,25 @@ impl Scene {
         self.sends("last", "body");
     }
 
-    fn broken(&self, mut command: Command) -> Run {
+    /// A message that is in the archive.
+    fn says_too_much(&self) -> String {
+        let sent = self.bus.relay("BlueLake", send("KS", SECRET)).success().result();
+        self.bus.relay("", ["drain", "--wait"]).success();
+        sent["message"]["id"].to_string()
+    }
+
+    fn broken(&self, command: Command) -> Run {
+        self.broken_after(0, command)
+    }
+
+    /// Goes past the place so many times before.
+    fn broken_after(&self, times: usize, mut command: Command) -> Run {
         let action = match self.how {
             How::Dies => "return(abort)",
             How::Fails => "return",
             How::IsLate => "sleep(20)",
         };
-        command.env("FAILPOINTS", format!("{}={action}", self.point));
+        command.env("FAILPOINTS", format!("{}={times}*off->{action}", self.point));
         run(command)
     }
 
@@ -148,11 +165,94 @@ fn a_drain_stops(point: &'static str, how: How, class: Option<&str>) {
     scene.is_whole();
 }
 
+/// The store is rewritten without what was erased, by the redaction itself or by a drain: the next drain finishes it.
+fn an_erasure_stops(point: &'static str, how: How, class: Option<&str>) {
+    let mut scene = Scene::new(point, how);
+    let id = scene.says_too_much();
+    let redact = || scene.bus.args("BlueLake", ["redact", &id, "--idempotency-key", KEY]);
+    // It has happened; what is left to clean up is told and no failure.
+    let run = scene.broken(redact());
+    if let Some(answer) = scene.said(&run, class.map(|_| "")) {
+        let pending = answer["result"]["pending"].to_string();
+        assert_eq!(pending.contains("store: "), how == How::Fails, "{pending}");
+    }
+    if how != How::IsLate {
+        let run = scene.broken(scene.bus.args("", ["drain", "--wait"]));
+        scene.said(&run, class);
+    }
+    let again = run_again(redact());
+    scene.acknowledged.push(Done::new("BlueLake", KEY, "", &again));
+    scene.is_whole();
+    assert_nowhere(&scene.bus.store(), &[SECRET], point);
+}
+
+fn run_again(command: Command) -> Value {
+    run(command).success().json()
+}
+
+/// The old archive and the new one change places: one of them stands there, and what was erased goes in the end.
+fn a_swap_stops(point: &'static str, how: How, class: Option<&str>) {
+    let mut scene = Scene::new(point, how);
+    let id = scene.says_too_much();
+    let run = scene.broken(scene.bus.args("", ["rebuild", "archive"]));
+    scene.said(&run, class);
+    assert_whole(&scene.bus.store(), &scene.acknowledged, Archive::Complete, &format!("{point} {how:?}"));
+    let mut redact = scene.bus.args("BlueLake", ["redact", &id, "--idempotency-key", KEY]);
+    redact.env("PATH", "/nonexistent");
+    scene.acknowledged.push(Done::new("BlueLake", KEY, "", &run_again(redact)));
+    let run = scene.broken(scene.bus.args("", ["drain", "--wait"]));
+    scene.said(&run, class);
+    assert_whole(&scene.bus.store(), &scene.acknowledged, Archive::MayLag, &format!("{point} {how:?}"));
+    scene.sends("later", "more");
+    scene.is_whole();
+    // What somebody asked to keep is theirs to delete.
+    for kept in std::fs::read_dir(scene.bus.store()).unwrap().map(|entry| entry.unwrap().path()) {
+        if kept.file_name().unwrap().to_string_lossy().starts_with("archive.before-") {
+            std::fs::remove_dir_all(kept).unwrap();
+        }
+    }
+    assert_nowhere(&scene.bus.store(), &[SECRET], point);
+}
+
+/// The old store is moved away file by file, with a message in its log that nobody else has: it is damaged until the
+/// rebuild is done again, and the old one is kept whole.
+fn a_rebuild_stops(point: &'static str, how: How, class: Option<&str>) {
+    for moved in 0..3 {
+        let mut scene = Scene::new(point, how);
+        scene.bus.relay("", ["drain", "--wait"]).success();
+        let archived = scene.acknowledged[0].id.to_string();
+        let alone = scene.bus.relay("BlueLake", send("alone", "only here")).success().result()["message"]["id"].clone();
+        let store = scene.bus.store();
+        assert_ne!(std::fs::metadata(store.join("relay.db-wal")).unwrap().len(), 0, "it is in the log");
+        let rebuild = ["rebuild", "store", "--from-archive", "--lose-after", &archived];
+        let run = scene.broken_after(moved, scene.bus.args("", rebuild));
+        scene.said(&run, class);
+        if how != How::IsLate {
+            let damaged = scene.bus.relay("BlueLake", ["poll"]).fails("STORE_DAMAGED").error();
+            let advised = damaged["playbook"].to_string();
+            assert!(advised.contains(r#""rebuild","store","--from-archive""#), "{advised}");
+            scene.bus.relay("", &rebuild[..3]).success();
+        }
+        let kept = rusqlite::Connection::open(store.join("relay.before-1.db")).unwrap();
+        let body = "SELECT text FROM texts WHERE event = ?1 AND field = 'body'";
+        let body: String = kept.query_row(body, [alone.as_u64()], |row| row.get(0)).unwrap();
+        assert_eq!(body, "only here", "{point} {how:?} after {moved}");
+        scene.sends("later", "more");
+        scene.is_whole();
+    }
+}
+
 #[test]
 fn nothing_is_lost_or_done_twice_between_two_steps() {
     for (point, class) in POINTS {
         for how in [How::Dies, How::Fails, How::IsLate] {
-            if point.starts_with("archive-") {
+            if point.ends_with("exchange") {
+                a_swap_stops(point, how, class);
+            } else if point == "store-after-vacuum" {
+                an_erasure_stops(point, how, class);
+            } else if point == "store-amid-aside" {
+                a_rebuild_stops(point, how, class);
+            } else if point.starts_with("archive-") {
                 a_drain_stops(point, how, class);
             } else if point == "app-before-surfaced" {
                 a_poll_stops(point, how, class);

@@ -141,10 +141,12 @@ impl Archive {
     pub fn drain(&self, lease: &Lease, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
         rebuild::clear(&self.folder)?;
         self.repository.clear_leftovers();
-        match self.copy(store, &mut progress)? {
-            Copied::UpTo(number) => Ok(number),
-            Copied::WhatIsErased => Ok(self.rebuild(lease, store, Old::Erased, progress)?.events),
-        }
+        let number = match self.copy(store, &mut progress)? {
+            Copied::UpTo(number) => number,
+            Copied::WhatIsErased => self.rebuild(lease, store, Old::Erased, progress)?.events,
+        };
+        rebuild::clear_aside(&self.folder)?;
+        Ok(number)
     }
 
     fn copy(&self, store: &Sqlite, progress: &mut impl FnMut(Number, Number)) -> Result<Copied> {

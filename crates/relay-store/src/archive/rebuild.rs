@@ -80,8 +80,13 @@ fn anew(folder: &Path) -> PathBuf {
 
 /// Removes what an earlier attempt left: half of a new archive, or the whole of an old one that was to be erased.
 pub(super) fn clear(folder: &Path) -> Result<()> {
-    let path = anew(folder);
-    [aside(&path), path].iter().try_for_each(|path| remove(path))
+    remove(&anew(folder))
+}
+
+/// Removes the old one that was to be erased, where the swap takes three steps and died between them. Only when the archive
+/// stands again: until then there may be no other.
+pub(super) fn clear_aside(folder: &Path) -> Result<()> {
+    remove(&aside(&anew(folder)))
 }
 
 fn remove(path: &Path) -> Result<()> {
@@ -94,22 +99,20 @@ fn remove(path: &Path) -> Result<()> {
     sync_parent(path)
 }
 
-/// Where one stands for a moment that changes its name with another.
-fn aside(path: &Path) -> PathBuf {
-    path.with_extension("aside")
-}
-
 fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|fault| io_refusal(to, &fault))
 }
 
 /// Each gets the other's name, in one step where the file system can.
 fn exchange(one: &Path, other: &Path) -> Result<()> {
+    point!("archive-before-exchange", StoreIo);
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => one_by_one(one, other),
         outcome => outcome.map_err(io::Error::from),
     }
-    .map_err(|fault| io_refusal(other, &fault))
+    .map_err(|fault| io_refusal(other, &fault))?;
+    point!("archive-after-exchange", StoreIo);
+    Ok(())
 }
 
 /// In between there is none under the other's name, and whoever looks for the archive then finds that it has yet to be made.
@@ -118,6 +121,10 @@ fn one_by_one(one: &Path, other: &Path) -> io::Result<()> {
     fs::rename(other, &aside)?;
     fs::rename(one, other)?;
     fs::rename(&aside, one)
+}
+
+fn aside(one: &Path) -> PathBuf {
+    one.with_extension("aside")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::git::{git, run};
 use crate::filesystem::{io_refusal, private_folder, sync_folder};
 
 /// What people see.
-const PUBLIC: &str = "refs/heads/main";
+pub(super) const PUBLIC: &str = "refs/heads/main";
 /// Where commits stand while they are made.
 pub(super) const DRAFT: &str = "refs/relay/draft";
 

@@ -9,8 +9,10 @@ use relay_core::domain::event::Number;
 use relay_core::store::Result;
 
 use super::Archive;
+use super::git::{failed, git};
 use super::import::{COMMITTER, committed_at};
 use super::read::{Commit, Shown};
+use super::repository::PUBLIC;
 use crate::filesystem::io_refusal;
 use crate::verify::Findings;
 
@@ -30,6 +32,8 @@ pub(crate) struct Beside<'a> {
 impl Archive {
     /// Opens it for comparison; none where there is nothing, or nothing that can be compared.
     pub(crate) fn beside(&self, findings: &mut Findings) -> Result<Option<Beside<'_>>> {
+        self.refs_are_whole(findings);
+        self.git_can_read(findings);
         if !self.packs_are_whole(findings)? {
             return Ok(None);
         }
@@ -46,6 +50,30 @@ impl Archive {
             return Ok(None);
         };
         Ok(Some(Beside { shown, commit: 0, gathered: Some(Vec::new()), expected: Some(0), archived }))
+    }
+
+    /// relay goes by the branch itself, and a clone by what HEAD says. A branch without a value is none: a power cut takes it.
+    fn refs_are_whole(&self, findings: &mut Findings) {
+        let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        let is_commit = |said: &[u8]| {
+            said.strip_suffix(b"\n").is_some_and(|commit| commit.len() == 40 && commit.iter().all(is_digit))
+        };
+        let mut check = |name: &str, is_whole: &dyn Fn(&[u8]) -> bool| {
+            if std::fs::read(self.path().join(name)).is_ok_and(|said| !is_whole(&said)) {
+                findings.archive(PLACE, None, format!("{name} is not what was written"));
+            }
+        };
+        check("HEAD", &|said| said == format!("ref: {PUBLIC}\n").as_bytes());
+        check(PUBLIC, &|said| said.is_empty() || is_commit(said));
+    }
+
+    /// What is configured there is git's own, and only git can say whether it makes sense; where there is no git, nobody does.
+    fn git_can_read(&self, findings: &mut Findings) {
+        const FATAL: i32 = 128;
+        let Ok(output) = git(self.path(), &["rev-parse", "--is-bare-repository"]).output() else { return };
+        if self.repository.exists() && output.status.code() == Some(FATAL) {
+            findings.archive(PLACE, None, failed(&output).message.clone());
+        }
     }
 
     /// Every pack, and what belongs to one, ends in a hash of all that stands before it.
@@ -103,11 +131,11 @@ impl Beside<'_> {
         if entry.number > self.archived {
             return;
         }
-        // What was erased later than the archive has come is in it until somebody drains.
-        let lags = entry.erased.as_ref().is_some_and(|erased| erased.number > self.archived);
+        // What was erased since is there as it was, and the next drain makes the archive anew without it.
+        let is_pending = entry.erased.as_ref().is_some_and(|erased| erased.number > self.archived);
         for file in std::iter::once(entry.file()).chain(entry.readable()) {
             self.expected = self.expected.map(|count| count + 1);
-            if !lags {
+            if !is_pending {
                 self.same(entry.number, &file, findings);
             }
         }

@@ -34,6 +34,7 @@ impl Sqlite {
         self.must_have_room()?;
         // A file has more room than memory has.
         self.batch("PRAGMA temp_store = FILE; INSERT INTO search (search) VALUES ('optimize'); VACUUM")?;
+        point!("store-after-vacuum", StoreIo);
         self.batch("PRAGMA temp_store = MEMORY; UPDATE cleanings SET rewritten = 1")
     }
 

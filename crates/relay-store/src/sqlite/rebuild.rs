@@ -244,6 +244,7 @@ pub(super) fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
         let (from, to) = (with_end(&current, part), with_end(&kept, part));
         if is_there(&from) {
             fs::rename(&from, &to).map_err(|fault| io_refusal(&from, &fault))?;
+            point!("store-amid-aside", StoreIo);
         }
     }
     sync_folder(folder)?;
