@@ -1,6 +1,9 @@
 //! The archive's own configuration, as far as it decides whether git can read the repository. Users may add to it, such as a
 //! remote; verify runs no git, so that it looks at the lines itself.
 
+/// What git takes for a blank; a form feed is none.
+const BLANK: [char; 3] = [' ', '\t', '\r'];
+
 /// The first line that git would stumble over, counted from 1.
 pub(super) fn stumbles_at(text: &str) -> Option<usize> {
     let mut section = String::new();
@@ -16,7 +19,7 @@ pub(super) fn stumbles_at(text: &str) -> Option<usize> {
 }
 
 fn is_sound(line: &str, section: &mut String) -> bool {
-    let line = line.trim_ascii();
+    let line = line.trim_matches(BLANK);
     if line.is_empty() || line.starts_with(['#', ';']) {
         return true;
     }
@@ -28,7 +31,7 @@ fn is_sound(line: &str, section: &mut String) -> bool {
         return is_quoted && is_name(name, "-.") && is_sound(rest, section);
     }
     let (name, value) = match line.split_once('=') {
-        Some((name, value)) => (name.trim_ascii_end(), Some(value.trim_ascii())),
+        Some((name, value)) => (name.trim_end_matches(BLANK), Some(value.trim_matches(BLANK))),
         None => (line, None),
     };
     is_name(name, "-") && name.starts_with(|first: char| first.is_ascii_alphabetic()) && fits(section, name, value)
@@ -58,7 +61,9 @@ mod tests {
         let whole = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
         let remote = "# mine\n[remote \"origin\"]\n\turl = a\\\n = b\n\tmirror\n[x] y = z\n";
         assert_eq!(stumbles_at(&format!("{whole}{remote}")), None);
-        for (from, to, line) in [("bare = t", "bare = T", 4), ("= 0", "= 8", 2), ("e = t", "e C t", 3), ("]", "}", 1)] {
+        for (from, to, line) in
+            [("bare = t", "bare = T", 4), ("= 0", "= 8", 2), ("e = t", "e C t", 3), ("= t", "=\x0ct", 3), ("]", "}", 1)]
+        {
             assert_eq!(stumbles_at(&whole.replacen(from, to, 1)), Some(line), "{to}");
         }
     }
