@@ -3,6 +3,7 @@
 //! Whoever holds the lease drains: it makes the store durable, writes the next events as commits into one pack, and then
 //! moves the public ref. Dying anywhere in between costs a pack that nothing leads to; the next one begins from the ref.
 
+mod config;
 mod git;
 mod import;
 mod read;

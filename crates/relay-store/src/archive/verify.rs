@@ -8,11 +8,10 @@ use relay_core::archive::{Entry, File as Expected, message};
 use relay_core::domain::event::Number;
 use relay_core::store::Result;
 
-use super::Archive;
-use super::git::{failed, git};
 use super::import::{COMMITTER, committed_at};
 use super::read::{Commit, Shown};
 use super::repository::PUBLIC;
+use super::{Archive, config};
 use crate::filesystem::io_refusal;
 use crate::verify::Findings;
 
@@ -67,12 +66,11 @@ impl Archive {
         check(PUBLIC, &|said| said.is_empty() || is_commit(said));
     }
 
-    /// What is configured there is git's own, and only git can say whether it makes sense; where there is no git, nobody does.
+    /// A clone goes by the configuration too.
     fn git_can_read(&self, findings: &mut Findings) {
-        const FATAL: i32 = 128;
-        let Ok(output) = git(self.path(), &["rev-parse", "--is-bare-repository"]).output() else { return };
-        if self.repository.exists() && output.status.code() == Some(FATAL) {
-            findings.archive(PLACE, None, failed(&output).message.clone());
+        let Ok(text) = std::fs::read(self.path().join("config")) else { return };
+        if let Some(line) = config::stumbles_at(&String::from_utf8_lossy(&text)) {
+            findings.archive(PLACE, None, format!("git cannot read line {line} of config"));
         }
     }
 
