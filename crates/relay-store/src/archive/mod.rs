@@ -117,9 +117,13 @@ impl Archive {
 
     /// Waits for the lease, as long as it takes to copy a long history.
     pub fn lease(&self) -> Result<Lease> {
+        let path = self.folder.join("archive.lease");
+        let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
         for _ in 0..LEASE_LOOKS {
-            if let Some(lease) = self.try_lease()? {
-                return Ok(lease);
+            match file.try_lock() {
+                Ok(()) => return Ok(Lease::held(file)),
+                Err(std::fs::TryLockError::Error(fault)) => return Err(io_refusal(&path, &fault)),
+                Err(std::fs::TryLockError::WouldBlock) => {}
             }
             #[expect(clippy::disallowed_methods, reason = "whoever holds it may be a git whose drainer died")]
             std::thread::sleep(LEASE_LOOK);
