@@ -128,6 +128,8 @@ pub fn verify(folder: &Path, mut progress: impl FnMut(&str, Number, Number)) -> 
         snapshot.projections(&replayed, &mut findings, |done, of| progress("tables", done, of))?;
         progress("search", 0, 1);
         snapshot.search(&replayed, &mut findings)?;
+        progress("answers", 0, 1);
+        snapshot.answered(&replayed, &mut findings)?;
     }
     progress("file", 0, 1);
     snapshot.rest(events, &mut findings)?;

@@ -1,5 +1,6 @@
 //! The embedded store: one SQLite file per project, behind a fair gate.
 
+mod answered;
 mod apply;
 pub mod backup;
 mod clean;
