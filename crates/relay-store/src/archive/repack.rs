@@ -83,12 +83,13 @@ impl Repository {
         ["idx", "rev", "pack"].into_iter().try_for_each(remove)
     }
 
-    /// Clears away what a git left that died on the way: files that have no name yet, packs that it still kept for itself or
-    /// had no index for, and reports. Nobody but the holder of the lease starts a git that writes.
+    /// Clears away what a git left that died on the way, or somebody who removed packs: files that have no name yet, packs that
+    /// it still kept for itself, what belongs to one without an index, and reports. Nobody but the holder of the lease starts a git that writes.
     pub fn clear_unfinished(&self) {
         let is_unfinished = |path: &Path, name: &str| {
-            let is_bare_pack = name.ends_with(".pack") && !path.with_extension("idx").exists();
-            name.starts_with("tmp_") || name.ends_with(".keep") || is_bare_pack
+            let is_part = name.ends_with(".pack") || name.ends_with(".rev");
+            let is_left = is_part && !path.with_extension("idx").exists();
+            name.starts_with("tmp_") || name.ends_with(".keep") || is_left
         };
         let is_report = |_: &Path, name: &str| name.starts_with("fast_import_crash_");
         remove_where(&self.pack_folder(), is_unfinished);
