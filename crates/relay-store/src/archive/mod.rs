@@ -49,6 +49,10 @@ impl Default for Sizes {
 const LEASE_LOOK: Duration = Duration::from_millis(10);
 const LEASE_LOOKS: usize = 12_000;
 
+/// The files whose locks are the lease and the office.
+const LEASE: &str = "archive.lease";
+const OFFICE: &str = "archive.office";
+
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,
@@ -77,6 +81,28 @@ pub struct Office {
     _file: File,
 }
 
+/// A file to be locked.
+struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+impl Lock {
+    fn open(path: PathBuf) -> Result<Self> {
+        let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
+        Ok(Lock { path, file })
+    }
+
+    /// Takes it, unless somebody has it.
+    fn try_take(&self) -> Result<bool> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(std::fs::TryLockError::WouldBlock) => Ok(false),
+            Err(std::fs::TryLockError::Error(fault)) => Err(io_refusal(&self.path, &fault)),
+        }
+    }
+}
+
 impl Archive {
     /// The archive in a store's folder.
     pub fn of(folder: &Path) -> Self {
@@ -100,46 +126,35 @@ impl Archive {
     /// The last event that it says it has; 0 when there is nothing in it.
     pub fn archived(&self) -> Result<Number> {
         match self.tip()? {
-            Some(Tip { cursor: None, .. }) => Err(self.diverged("its newest commit is not relay's")),
+            Some(Tip { cursor: None, commit }) => Err(self.foreign(&commit)),
             tip => Ok(tip.and_then(|tip| tip.cursor).map_or(0, |cursor| cursor.number)),
         }
     }
 
     /// The lease, unless somebody has it.
     pub fn try_lease(&self) -> Result<Option<Lease>> {
-        Ok(self.try_lock("archive.lease")?.map(Lease::held))
+        let lock = Lock::open(self.folder.join(LEASE))?;
+        Ok(lock.try_take()?.then(|| Lease::held(lock.file)))
     }
 
     /// The office, unless somebody has it.
     pub fn try_office(&self) -> Result<Option<Office>> {
-        Ok(self.try_lock("archive.office")?.map(|file| Office { _file: file }))
+        let lock = Lock::open(self.folder.join(OFFICE))?;
+        Ok(lock.try_take()?.then(|| Office { _file: lock.file }))
     }
 
     /// Waits for the lease, as long as it takes to copy a long history.
     pub fn lease(&self) -> Result<Lease> {
-        let path = self.folder.join("archive.lease");
-        let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
+        let lock = Lock::open(self.folder.join(LEASE))?;
         for _ in 0..LEASE_LOOKS {
-            match file.try_lock() {
-                Ok(()) => return Ok(Lease::held(file)),
-                Err(std::fs::TryLockError::Error(fault)) => return Err(io_refusal(&path, &fault)),
-                Err(std::fs::TryLockError::WouldBlock) => {}
+            if lock.try_take()? {
+                return Ok(Lease::held(lock.file));
             }
             #[expect(clippy::disallowed_methods, reason = "whoever holds it may be a git whose drainer died")]
             std::thread::sleep(LEASE_LOOK);
         }
         let text = format!("somebody has been writing to the archive {} for minutes", self.path().display());
         Err(Code::StoreBusy.refuse(text).with("path", self.path().to_string_lossy()))
-    }
-
-    fn try_lock(&self, name: &str) -> Result<Option<File>> {
-        let path = self.folder.join(name);
-        let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-            Err(std::fs::TryLockError::Error(fault)) => Err(io_refusal(&path, &fault)),
-        }
     }
 
     /// Copies everything that the store has and the archive lacks. Returns how far the archive has come.
@@ -199,9 +214,7 @@ impl Archive {
         let Some(tip) = self.repository.tip()? else {
             return Ok(Position { commit: None, cursor: None });
         };
-        let Some(cursor) = tip.cursor else {
-            return Err(self.diverged("its newest commit is not relay's"));
-        };
+        let Some(cursor) = tip.cursor else { return Err(self.foreign(&tip.commit)) };
         if cursor.number > newest {
             return Err(self.diverged(&format!("it goes to #{} and the store to #{newest}", cursor.number)));
         }
@@ -229,6 +242,10 @@ impl Archive {
             progress(done.number, up_to);
         }
         import.finish()
+    }
+
+    fn foreign(&self, commit: &str) -> Refusal {
+        self.diverged(&format!("its newest commit {commit} is not relay's"))
     }
 
     pub(crate) fn diverged(&self, how: &str) -> Refusal {

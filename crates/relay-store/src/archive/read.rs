@@ -33,7 +33,7 @@ type Folder = BTreeMap<Vec<u8>, (ObjectId, EntryKind)>;
 /// A commit, by what it says of itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
-    id: ObjectId,
+    pub id: ObjectId,
     /// None when relay did not write it.
     pub cursor: Option<Cursor>,
 }

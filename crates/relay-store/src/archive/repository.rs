@@ -54,8 +54,19 @@ impl Repository {
         sync_parent(&self.path)
     }
 
+    /// The refusal of what stands in its place and is no folder.
+    pub fn displaced(&self) -> Option<Refusal> {
+        let metadata = fs::symlink_metadata(&self.path).ok().filter(|metadata| !metadata.is_dir())?;
+        let what = if metadata.is_symlink() { "a link" } else { "no folder" };
+        let text = format!("{} is {what}, where relay keeps the archive", self.path.display());
+        Some(Code::ArchiveDiverged.refuse(text).with("path", self.path.to_string_lossy()))
+    }
+
     /// The newest public commit; none where there is none yet, or where a power cut took the ref.
     pub fn tip(&self) -> Result<Option<Tip>> {
+        if let Some(displaced) = self.displaced() {
+            return Err(displaced);
+        }
         if !self.exists() {
             return Ok(None);
         }

@@ -31,6 +31,10 @@ pub(crate) struct Beside<'a> {
 impl Archive {
     /// Opens it for comparison; none where there is nothing, or nothing that can be compared.
     pub(crate) fn beside(&self, findings: &mut Findings) -> Result<Option<Beside<'_>>> {
+        if let Some(displaced) = self.repository.displaced() {
+            findings.archive(PLACE, None, displaced.message.clone());
+            return Ok(None);
+        }
         self.refs_are_whole(findings);
         self.git_can_read(findings);
         if !self.packs_are_whole(findings)? {
@@ -45,7 +49,8 @@ impl Archive {
             }
         };
         let Some(archived) = shown.cursor().map(|cursor| cursor.number) else {
-            findings.archive(PLACE, None, "its newest commit is not relay's");
+            let newest = shown.commits.last().map(|commit| commit.id.to_string()).unwrap_or_default();
+            findings.archive(PLACE, None, format!("its newest commit {newest} is not relay's"));
             return Ok(None);
         };
         Ok(Some(Beside { shown, commit: 0, gathered: Some(Vec::new()), expected: Some(0), archived }))
@@ -147,7 +152,7 @@ impl Beside<'_> {
                 _ => findings.archive(
                     PLACE,
                     Some(entry.number),
-                    format!("a commit before #{} is not relay's", entry.number),
+                    format!("commit {}, before the one with #{}, is not relay's", commit.id, entry.number),
                 ),
             }
             self.next_commit();
@@ -187,9 +192,14 @@ impl Beside<'_> {
         let by = format!("{COMMITTER} {} +0000", committed_at(last));
         let said = self.gathered.as_ref().map(|gathered| message(gathered, chain));
         if commit.cursor.as_ref().is_none_or(|cursor| cursor.chain != chain) {
-            findings.archive(PLACE, Some(last.number), format!("#{} is another event there", last.number));
+            findings.archive(
+                PLACE,
+                Some(last.number),
+                format!("#{} is another event in commit {}", last.number, commit.id),
+            );
         } else if said.is_some_and(|said| full.message != said) || full.committer != by || full.author != by {
-            findings.archive(PLACE, Some(last.number), format!("the commit up to #{} is not relay's", last.number));
+            let what = format!("commit {}, up to #{}, is not as relay writes it", commit.id, last.number);
+            findings.archive(PLACE, Some(last.number), what);
         }
     }
 
@@ -200,7 +210,8 @@ impl Beside<'_> {
             return findings.archive(PLACE, Some(self.archived), how);
         }
         if self.commit < self.shown.commits.len() {
-            findings.archive(PLACE, None, "its commits do not follow each other");
+            let commit = self.shown.commits[self.commit].id;
+            findings.archive(PLACE, None, format!("commit {commit} does not follow the one before it"));
         }
         let mut found = 0;
         let counted = self.shown.walk(|_| {
