@@ -124,7 +124,8 @@ pub fn redact(outcome: &redact::Outcome) -> String {
         format!("The texts of #{} are erased; #{} by {} says so.\n", outcome.message, outcome.redaction, outcome.by);
     if !outcome.copies.is_empty() {
         let numbers: Vec<String> = outcome.copies.iter().map(|number| format!("#{number}")).collect();
-        let _ = writeln!(text, "{} had its subject and have none now.", numbers.join(" "));
+        let has = if numbers.len() == 1 { "has" } else { "have" };
+        let _ = writeln!(text, "{} had taken its subject over and {has} none now.", numbers.join(" "));
     }
     if let Some(elsewhere) = &outcome.elsewhere {
         let number = elsewhere.message.map(|number| format!(" is #{number} there, and")).unwrap_or_default();
