@@ -204,3 +204,91 @@ fn a_busy_store_is_never_called_damaged() {
         }
     });
 }
+
+/// What the store forgets here, relay would do again for whoever comes back with the key.
+#[test]
+fn an_answer_that_is_lost_is_missed_and_a_rebuild_keeps_its_key_used() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let send = |from: &str, to: &str, key: &str| {
+        let args = ["send", "--to", to, "--thread", "bd-1", "--subject", "Login", "--body", "text"];
+        bus.relay(from, [&args[..], &["--idempotency-key", key]].concat())
+    };
+    let id = send("BlueLake", "RedForest", "k1").success().result()["message"]["id"].as_u64().unwrap();
+    send("RedForest", "BlueLake", "k1").success();
+    bus.relay("RedForest", ["poll", "--read", "--idempotency-key", "k2"]).success();
+    let erased = send("BlueLake", "RedForest", "k3").success().result()["message"]["id"].to_string();
+    bus.relay("BlueLake", ["redact", &erased]).success();
+    assert_eq!(bus.relay("", ["verify"]).success().signals(), [""; 0]);
+    let store = rusqlite::Connection::open(bus.store().join("relay.db")).unwrap();
+    // The same key of somebody else is another request's.
+    assert_eq!(store.execute("DELETE FROM answers WHERE actor = 'bluelake' AND key = 'k1'", []).unwrap(), 1);
+    drop(store);
+    let error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
+    let found = &error["details"]["findings"];
+    assert_eq!((found[0]["where"].as_str(), found[0]["number"].as_u64()), (Some("answers"), Some(id)), "{error}");
+    assert!(found[0]["what"].as_str().unwrap().contains("bluelake with the key \"k1\""), "{error}");
+    assert_eq!(error["details"]["findings_total"], 1);
+    // The steps are run as they are printed.
+    for step in error["playbook"].as_array().unwrap().iter().filter(|step| step["run"].is_array()) {
+        let run: Vec<String> = serde_json::from_value(step["run"].clone()).unwrap();
+        bus.relay("", &run[1..]).success();
+    }
+    bus.relay("", ["verify"]).success();
+    send("BlueLake", "RedForest", "k1").fails("IDEMPOTENCY_REUSED");
+}
+
+/// The newcomer's keys are its session's, the guest's its address's, and what relay does is in the name of whoever asked.
+#[test]
+fn every_answer_is_known_by_its_events() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.relay("", ["start", "--session", "s1"]).success();
+    bus.relay("", ["prepare", "--thread", "bd-2", "--session", "s2"]).success();
+    bus.relay("", ["verify"]).success();
+    let store = rusqlite::Connection::open(bus.store().join("relay.db")).unwrap();
+    let acted = store.execute("DELETE FROM answers", []).unwrap();
+    drop(store);
+    let error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
+    assert_eq!(error["details"]["findings_total"], acted);
+    bus.forget();
+}
+
+#[test]
+fn a_person_is_told_everything_that_is_wrong_and_where() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let ids: Vec<u64> = (0..22).map(|n| bus.send("BlueLake", "RedForest", "bd-1", &format!("Login {n}"))).collect();
+    let told = |sql: &str| {
+        let store = rusqlite::Connection::open(bus.store().join("relay.db")).unwrap();
+        store.execute_batch(sql).unwrap();
+        drop(store);
+        bus.text("", ["verify"]).stderr
+    };
+    let text = told(&format!("UPDATE deliveries SET delivered_at = delivered_at + 1000 WHERE message = {}", ids[0]));
+    let row = format!("deliveries: the row with message {} and recipient RedForest: ", ids[0]);
+    let times = "delivered_at is 2026-11-15T00:00:01.000Z, by the history 2026-11-15T00:00:00.000Z [STORE_DAMAGED]";
+    assert!(text.contains(&row) && text.contains(times), "{text}");
+    assert!(!text.contains("relay verify"), "the way out does not lead back: {text}");
+    let text = told("UPDATE deliveries SET lapsed = 1");
+    assert!(text.contains("(22 findings)") && text.contains("… and 2 more"), "{text}");
+    for id in &ids[..20] {
+        assert!(text.contains(&format!("message {id} and recipient RedForest: ")), "{id}: {text}");
+    }
+    bus.forget();
+}
+
+#[test]
+fn what_stands_in_the_place_of_the_archive_is_named_and_set_aside() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let archive = bus.store().join("archive.git");
+    fs::write(&archive, "somebody's").unwrap();
+    bus.relay("", ["drain", "--wait"]).fails("ARCHIVE_DIVERGED");
+    let error = bus.relay("", ["verify"]).fails("ARCHIVE_DIVERGED").error();
+    let what = format!("{} is no folder, where relay keeps the archive", archive.display());
+    assert_eq!(error["details"]["findings"][0]["what"], what);
+    let last = error["playbook"].as_array().unwrap().last().unwrap()["run"].clone();
+    let run: Vec<String> = serde_json::from_value(last).unwrap();
+    let kept = bus.relay("", &run[1..]).success().result()["kept"].as_str().unwrap().to_owned();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "somebody's");
+    assert_eq!(bus.relay("", ["verify"]).success().signals(), [""; 0]);
+}

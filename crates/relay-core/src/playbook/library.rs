@@ -28,6 +28,8 @@ pub struct Template {
     pub unattended: bool,
     /// One step for each value of this list in the details, as `{each}`; none when it is absent or empty.
     pub each: Option<String>,
+    /// No step where the details have this value.
+    pub unless: Option<String>,
     /// The verb, for a step that is also a tool call.
     pub tool: Option<String>,
     /// The flags of the verb or command, by their long names with `_`.

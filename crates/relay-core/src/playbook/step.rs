@@ -40,7 +40,8 @@ const POSITIONAL: [&str; 4] = ["patterns", "ids", "what", "code"];
 /// The steps out of a refusal, in order.
 pub fn steps(playbook: &Playbook, refused: &Refused, setting: &Setting) -> Vec<Step> {
     let mut steps = Vec::new();
-    for template in &playbook.step {
+    let applies = |template: &&Template| !template.unless.as_ref().is_some_and(|has| refused.details.contains_key(has));
+    for template in playbook.step.iter().filter(applies) {
         let values = match &template.each {
             None => vec![None],
             Some(list) => match refused.details.get(list) {

@@ -1,6 +1,7 @@
 //! Tables of the store against the same tables from a replay, row by row and both ways.
 
 use relay_core::domain::event::Number;
+use relay_core::domain::time::{Span, Timestamp};
 use relay_core::store::Result;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Row};
@@ -138,22 +139,30 @@ impl Table {
 
     /// A row by its key.
     fn shown(&self, row: &[Value]) -> String {
-        let key: Vec<String> = self.key.iter().filter_map(|name| self.value(row, name)).map(shown).collect();
-        format!("the row {}", key.join(" "))
+        let part = |name: &String| Some(format!("{name} {}", shown(name, self.value(row, name)?)));
+        let key: Vec<String> = self.key.iter().filter_map(part).collect();
+        format!("the row with {}", key.join(" and "))
     }
 
     fn difference(&self, row: &[Value], other: &[Value]) -> String {
         let pairs = self.columns.iter().zip(row.iter().zip(other));
         let differences: Vec<String> = pairs
             .filter(|(_, (stored, said))| stored != said)
-            .map(|(column, (stored, said))| format!("{column} is {}, by the history {}", shown(stored), shown(said)))
+            .map(|(column, (stored, said))| {
+                format!("{column} is {}, by the history {}", shown(column, stored), shown(column, said))
+            })
             .collect();
         differences.join("; ")
     }
 }
 
-fn shown(value: &Value) -> String {
+/// A value as relay shows it elsewhere: a time as a time, a length of time as one.
+fn shown(column: &str, value: &Value) -> String {
     match value {
+        Value::Integer(millis) if column.ends_with("_at") || column == "ack_due" => {
+            Timestamp::from_millis(*millis).to_string()
+        }
+        Value::Integer(millis) if column == "ttl" || column == "ack_within" => Span::millis(*millis).to_string(),
         Value::Null => "nothing".to_owned(),
         Value::Integer(number) => number.to_string(),
         Value::Real(number) => number.to_string(),

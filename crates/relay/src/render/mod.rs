@@ -13,6 +13,10 @@ use relay_core::domain::time::Timestamp;
 use relay_core::playbook::Step;
 use relay_core::verbs::{Done, Outcome};
 use relay_core::wire::v1::{ConflictShape, Failure, Signal};
+use serde_json::{Map, Value};
+
+/// How many findings a person is shown.
+const FINDINGS_SHOWN: usize = 20;
 
 /// What a rendering needs to know beside the answer.
 pub struct Page<'a> {
@@ -71,9 +75,26 @@ fn signals(text: &mut String, signals: &[Signal]) {
 pub fn failure(failure: &Failure) -> String {
     let error = &failure.error;
     let mut text = format!("{} {} [{}]\n", "Error:".red().bold(), escape_line(&error.message), error.code);
+    text.push_str(&findings(&error.details));
     text.push_str(&steps(&error.playbook));
     if let Some(key) = error.idempotency_key.as_ref().filter(|_| error.retryable) {
         let _ = writeln!(text, "  {}", format!("(the key of this request: {key})").dimmed());
+    }
+    text
+}
+
+/// What was found beside the first, which the message names.
+fn findings(details: &Map<String, Value>) -> String {
+    let told = details.get("findings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let total = details.get("findings_total").and_then(Value::as_u64).unwrap_or(told.len() as u64);
+    let line = |finding: &Value| {
+        let said = |field: &str| escape_line(finding[field].as_str().unwrap_or_default());
+        format!("  and {}: {}\n", said("where"), said("what"))
+    };
+    let mut text: String = told.iter().skip(1).take(FINDINGS_SHOWN - 1).map(line).collect();
+    if total > FINDINGS_SHOWN as u64 {
+        let _ =
+            writeln!(text, "  … and {} more; `relay verify --json` tells more of them", total - FINDINGS_SHOWN as u64);
     }
     text
 }
