@@ -47,15 +47,16 @@ fn unanswered(stored: &Connection, replayed: &Connection) -> rusqlite::Result<bo
     replayed.query_row(is_any, [], |row| row.get(0))
 }
 
-/// What an agent does when it starts may be kept under its session, what relay does on the way under whoever asked, and what
-/// a guest did under the path that its project has now.
+/// What an agent does when it starts is kept under the name or session that the caller had, what relay does on the way under
+/// whoever asked, and what a guest did under the path that its project has now.
 fn forgive(stored: &Connection, replayed: &Connection) -> rusqlite::Result<()> {
-    let sql = "DELETE FROM unanswered WHERE key = ?1 AND (?2 LIKE 'session %' OR actor = 'relay' OR instr(actor, '@') AND instr(?2, '@'))";
+    let sql = "DELETE FROM unanswered WHERE key = ?1
+        AND (?3 IN ('start', 'prepare') OR actor = 'relay' OR instr(actor, '@') > 0 AND instr(?2, '@') > 0)";
     let mut forgive = replayed.prepare(sql)?;
-    let mut answers = stored.prepare("SELECT key, actor FROM answers")?;
+    let mut answers = stored.prepare("SELECT key, actor, verb FROM answers")?;
     let mut answers = answers.query([])?;
     while let Some(answer) = answers.next()? {
-        forgive.execute([answer.get::<_, String>(0)?, answer.get(1)?])?;
+        forgive.execute([answer.get::<_, String>(0)?, answer.get(1)?, answer.get(2)?])?;
     }
     Ok(())
 }
