@@ -9,8 +9,12 @@ use relay_core::error::Code;
 use relay_core::store::Result;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::filesystem::{io_refusal, sync_folder};
+
+/// Tells relay's half-made files from those of others.
+const MARK: &str = "relay-";
 
 /// Removed when it is dropped before it was published.
 #[derive(Debug)]
@@ -37,10 +41,13 @@ impl Fresh {
         if !folder.is_dir() {
             return Err(refuse(&format!("cannot be made: there is no folder {}", folder.display())));
         }
-        let path = folder.join(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+        sweep(folder);
+        let path = folder.join(format!(".{}.{MARK}{}.part", name.to_string_lossy(), std::process::id()));
         // Only a process that had our number and died can have left it.
         let _ = fs::remove_file(&path);
         let file = create(&path).map_err(|fault| io_refusal(&path, &fault))?;
+        // Where the file system knows no locks, the number of the process has to do.
+        let _ = file.try_lock();
         Ok(Fresh { path, place: place.to_owned(), file, replaces })
     }
 
@@ -75,6 +82,28 @@ impl Drop for Fresh {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Removes what others left here that were killed: neither does anybody hold it, nor is there a process of its number.
+fn sweep(folder: &Path) {
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        let is_left = is_file && maker(&name).is_some_and(is_dead);
+        if is_left && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Which process a half-made file is of, where it is one of relay's.
+fn maker(name: &str) -> Option<Pid> {
+    let (_, number) = name.strip_prefix('.')?.strip_suffix(".part")?.rsplit_once('.')?;
+    Pid::from_raw(number.strip_prefix(MARK)?.parse().ok()?)
+}
+
+fn is_dead(pid: Pid) -> bool {
+    test_kill_process(pid) == Err(Errno::SRCH)
 }
 
 fn create(path: &Path) -> io::Result<File> {
@@ -122,6 +151,29 @@ mod tests {
         check(path, "..", true, Err(Code::InputInvalid));
         let mode = fs::metadata(path.join("new")).map(|metadata| metadata.permissions().mode() & 0o777);
         assert_eq!(mode.ok(), Some(0o600));
+    }
+
+    #[test]
+    fn what_the_dead_left_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let path = |name: &str| folder.path().join(name);
+        // No process has a number as high as this.
+        let living = format!(".a.db.relay-{}.part", std::process::id());
+        let others = [".a.db.2000000000.part", "a.db.relay-2000000000.part", ".relay-.part", &living];
+        let held = ".held.db.relay-2000000000.part";
+        for name in others.iter().chain([&held, &".a.db.relay-2000000000.part", &".b.relay-1999999999.part"]) {
+            assert!(fs::write(path(name), "half").is_ok());
+        }
+        let lock = File::open(path(held)).unwrap_or_else(|fault| panic!("{fault}"));
+        assert!(lock.try_lock().is_ok());
+        drop(Fresh::beside(&path("new.db"), false));
+        let mut left: Vec<String> = fs::read_dir(folder.path())
+            .map(|files| files.flatten().filter_map(|file| file.file_name().into_string().ok()).collect())
+            .unwrap_or_default();
+        left.sort();
+        let mut expected: Vec<&str> = others.into_iter().chain([held]).collect();
+        expected.sort_unstable();
+        assert_eq!(left, expected);
     }
 
     #[test]
