@@ -97,6 +97,7 @@ fn a_backup_says_what_is_in_it_and_how_to_go_back() {
     assert_eq!((&copied["number"], &copied["path"]), (&tip.into(), &file.to_str().unwrap().into()));
     assert_eq!(copied["bytes"], std::fs::metadata(&file).unwrap().len());
     assert_eq!(copied["restore"][3], "--from-backup");
+    assert_eq!(copied["checked"], serde_json::json!(["chain", "texts", "tables", "search", "answers", "file"]));
     let told = bus.text("", ["backup", bus.path("two.db").to_str().unwrap()]).success().stdout;
     assert!(told.starts_with(&format!("Everything up to #{tip} is in ")), "{told}");
     assert!(told.contains("relay rebuild store --from-backup "), "{told}");
@@ -234,4 +235,27 @@ fn a_disk_that_cannot_take_it_is_named() {
     mounted("size=64k").fails("STORE_FULL");
     mounted("size=16m,ro").fails("STORE_READONLY");
     mounted("size=16m").success();
+}
+
+/// A copy of what is not whole would look like a way back, and be found out when it is needed.
+#[test]
+fn a_store_that_is_not_whole_gives_no_backup() {
+    let spoil = [
+        ("UPDATE texts SET text = 'forged' WHERE field = 'body'", "is not the one that it names"),
+        ("UPDATE events SET payload = replace(payload, 'bd-1', 'bd-2')", "does not chain"),
+        ("UPDATE deliveries SET lapsed = 1", "by the history"),
+        ("DELETE FROM answers WHERE verb = 'send'", "is missing"),
+    ];
+    for (sql, expected) in spoil {
+        let bus = Bus::with(&["BlueLake", "RedForest"]);
+        bus.send("BlueLake", "RedForest", "bd-1", "Login");
+        assert!(Connection::open(bus.store().join("relay.db")).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
+        let file = bus.path("shop.db");
+        std::fs::write(&file, "the one from yesterday").unwrap();
+        let refused = bus.relay("", ["backup", file.to_str().unwrap(), "--force"]).fails("STORE_DAMAGED").error();
+        assert!(refused["message"].as_str().unwrap().contains(expected), "{refused}");
+        assert_eq!(refused["playbook"][0]["run"][1], "verify");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "the one from yesterday");
+        bus.forget();
+    }
 }

@@ -9,7 +9,7 @@ use relay_core::store::Result;
 use serde::Serialize;
 
 use crate::archive::{Archive, Beside};
-use crate::sqlite::Snapshot;
+use crate::sqlite::{Replayed, Snapshot};
 
 /// How many findings are told one by one.
 const TOLD: usize = 100;
@@ -52,6 +52,16 @@ impl Findings {
         self.in_store.iter().chain(&self.in_archive).take(TOLD)
     }
 
+    /// The first of them, and how many there are.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let first = self.told().next()?;
+        let more = match self.total() {
+            1 => String::new(),
+            total => format!(" ({total} findings)"),
+        };
+        Some(format!("{}: {}{more}", first.place, first.what))
+    }
+
     /// The class of what is wrong, if anything is.
     fn code(&self) -> Option<Code> {
         match (self.store_total, self.archive_total) {
@@ -81,16 +91,11 @@ impl Report {
     /// The refusal of a store or an archive in which something is wrong.
     pub fn refusal(&self, folder: &Path) -> Option<Refusal> {
         let code = self.findings.code()?;
-        let first = self.findings.told().next()?;
         let path = if code == Code::StoreDamaged { folder.to_owned() } else { folder.join("archive.git") };
-        let more = match self.findings.total() {
-            1 => String::new(),
-            total => format!(" ({total} findings)"),
-        };
         let findings: Vec<serde_json::Value> =
             self.findings.told().filter_map(|finding| serde_json::to_value(finding).ok()).collect();
         Some(
-            code.refuse(format!("{}: {}{more}", first.place, first.what))
+            code.refuse(self.findings.summary()?)
                 .with("path", path.to_string_lossy())
                 .with("findings", findings)
                 .with("findings_total", self.findings.total()),
@@ -124,14 +129,41 @@ pub fn verify(folder: &Path, mut progress: impl FnMut(&str, Number, Number)) -> 
         beside.finish(events, |number| snapshot.entry(number), &mut findings);
     }
     drop(lease);
+    beside_the_history(&snapshot, replayed, events, &mut findings, &mut progress)?;
+    Ok(Report { events, archived, findings })
+}
+
+/// Verifies a copy of a store by itself, whatever its name is. `folder` is the store's, which is named where reading fails.
+pub(crate) fn verify_copy(
+    copy: &Path,
+    folder: &Path,
+    mut progress: impl FnMut(&str, Number, Number),
+) -> Result<Findings> {
+    let mut findings = Findings::default();
+    let snapshot = Snapshot::of(copy, folder)?;
+    let events = snapshot.newest(&mut findings)?;
+    let replayed = snapshot.events(&mut findings, |sound, _| {
+        progress("history", sound.map_or_else(|number| number, |(entry, _)| entry.number), events);
+    })?;
+    beside_the_history(&snapshot, replayed, events, &mut findings, &mut progress)?;
+    Ok(findings)
+}
+
+/// What was made from the history, as far as that could be replayed, and what is kept beside it.
+fn beside_the_history(
+    snapshot: &Snapshot,
+    replayed: Option<Replayed>,
+    events: Number,
+    findings: &mut Findings,
+    progress: &mut impl FnMut(&str, Number, Number),
+) -> Result<()> {
     if let Some(replayed) = replayed {
-        snapshot.projections(&replayed, &mut findings, |done, of| progress("tables", done, of))?;
+        snapshot.projections(&replayed, findings, |done, of| progress("tables", done, of))?;
         progress("search", 0, 1);
-        snapshot.search(&replayed, &mut findings)?;
+        snapshot.search(&replayed, findings)?;
         progress("answers", 0, 1);
-        snapshot.answered(&replayed, &mut findings)?;
+        snapshot.answered(&replayed, findings)?;
     }
     progress("file", 0, 1);
-    snapshot.rest(events, &mut findings)?;
-    Ok(Report { events, archived, findings })
+    snapshot.rest(events, findings)
 }

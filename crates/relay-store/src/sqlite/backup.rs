@@ -46,8 +46,9 @@ pub struct Restored {
 }
 
 impl Sqlite {
-    /// Copies everything that is committed now into one file, which is checked before it gets its name.
-    pub fn backup(&self, place: &Path, replaces: bool) -> Result<Copied> {
+    /// Copies everything that is committed now into one file, which is checked before it gets its name: as `relay verify`
+    /// checks a store. One that is not whole gives no backup, which would look like a way back and be none.
+    pub fn backup(&self, place: &Path, replaces: bool, progress: impl FnMut(&str, Number, Number)) -> Result<Copied> {
         let fresh = Fresh::beside(place, replaces)?;
         let path = fresh.path().to_str().ok_or_else(|| {
             Code::InputInvalid.refuse(format!("{} is not valid UTF-8, and SQLite's paths are", place.display()))
@@ -59,6 +60,14 @@ impl Sqlite {
             return Err(Code::StoreIo
                 .refuse(format!("the copy in {} is not what was copied ({})", place.display(), contents.check))
                 .with("path", place.to_string_lossy()));
+        }
+        let checked = verify::verify_copy(fresh.path(), &self.folder, progress).map_err(|refusal| {
+            let text = format!("the copy in {} cannot be checked: {}", place.display(), refusal.message);
+            refusal.code.refuse(text).with("path", place.to_string_lossy())
+        })?;
+        if let Some(found) = checked.summary() {
+            let text = format!("the store is not whole, so that there is no backup in {}: {found}", place.display());
+            return Err(Code::StoreDamaged.refuse(text).with("path", self.folder.to_string_lossy()));
         }
         let bytes = fs::metadata(fresh.path()).map_or(0, |metadata| metadata.len());
         fresh.publish()?;

@@ -39,7 +39,7 @@ use crate::presence::Files;
 use fault::Fault;
 use gate::Gate;
 use open::FileId;
-pub(crate) use verify::Snapshot;
+pub(crate) use verify::{Replayed, Snapshot};
 use view::View;
 
 /// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store, if its turn comes soon.

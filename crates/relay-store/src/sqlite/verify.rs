@@ -45,8 +45,13 @@ fn no_room(fault: &rusqlite::Error) -> Refusal {
 impl Snapshot {
     pub fn open(folder: &Path) -> Result<Self> {
         open::must_be_there(folder)?;
+        Self::of(&Sqlite::file(folder), folder)
+    }
+
+    /// Of a file that is the store in a folder, or a copy of that.
+    pub fn of(file: &Path, folder: &Path) -> Result<Self> {
         let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
-        let connection = open::open(&Sqlite::file(folder)).map_err(refuse)?;
+        let connection = open::open(file).map_err(refuse)?;
         open::version(&connection, folder)?;
         connection.execute_batch("BEGIN").map_err(refuse)?;
         Ok(Snapshot { connection, folder: folder.to_owned() })

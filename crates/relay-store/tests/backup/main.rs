@@ -54,7 +54,7 @@ impl Place {
         let place = Place::new();
         let (store, backup) = (place.open(), place.path("backup.db"));
         (1..events).for_each(|number| _ = register(&store, number).unwrap());
-        assert_eq!(store.backup(&backup, false).unwrap().number, events);
+        assert_eq!(store.backup(&backup, false, |_, _, _| {}).unwrap().number, events);
         (place, backup)
     }
 }
@@ -211,7 +211,7 @@ fn what_is_not_a_whole_backup_of_this_project_is_not_restored() {
         let home = tempfile::tempdir().unwrap();
         let home = Home::new(home.path().join("home"), Limits::default(), 0);
         let store = home.open_or_create(&ProjectKey::resolved("/srv/other")).unwrap();
-        store.backup(path, true).unwrap();
+        store.backup(path, true, |_, _, _| {}).unwrap();
     };
     check(other, Code::InputInvalid, "is a backup of /srv/other, and not of /srv/app");
 }

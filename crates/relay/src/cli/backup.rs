@@ -13,10 +13,14 @@ use crate::{environment, process, render};
 /// A store of this size takes about a second.
 const LONG: u64 = 64 * 1024 * 1024;
 
+/// What a copy is checked for before it gets its name.
+const CHECKED: [&str; 6] = ["chain", "texts", "tables", "search", "answers", "file"];
+
 /// Copy the project's store into one file while others go on writing
 ///
-/// The copy is one moment of the store, checked and durable before it gets its name, and readable by you alone. It holds
-/// everything that is committed, also what the git archive has yet to take.
+/// The copy is one moment of the store, durable before it gets its name, and readable by you alone. It is checked as `relay
+/// verify` checks a store; of one that is not whole, no copy is made. It holds everything that is committed, also what the
+/// git archive has yet to take.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  relay backup ~/backups\n  relay backup /mnt/usb/shop.db\n  relay backup /mnt/usb/shop.db --force"
@@ -45,17 +49,18 @@ impl Args {
         if std::fs::metadata(store).is_ok_and(|metadata| metadata.len() > LONG) {
             progress.busy("copying the store");
         }
-        let copied = opened.store.backup(&place, self.force)?;
+        let copied = opened.store.backup(&place, self.force, |phase, done, of| progress.at(phase, done, of))?;
         drop(progress);
         let path = place.to_string_lossy().into_owned();
         let restore = ["relay", "rebuild", "store", "--from-backup", &path, "--project", opened.project.as_str()];
         let text = format!(
-            "Everything up to #{} is in {path} ({}).\nTo go back to it: {}\n",
+            "Everything up to #{} is in {path} ({}), and was checked there: the chain, every text, every table.\nTo go back to it: {}\n",
             copied.number,
             render::bytes(copied.bytes),
             shell::line(&restore)
         );
-        let result = json!({"path": path, "number": copied.number, "bytes": copied.bytes, "restore": restore});
+        let (number, bytes) = (copied.number, copied.bytes);
+        let result = json!({"path": path, "number": number, "bytes": bytes, "checked": CHECKED, "restore": restore});
         Ok((result, text))
     }
 
