@@ -89,7 +89,10 @@ fn outside_every_repository_a_project_must_be_named() {
 #[track_caller]
 fn check_agent(bus: &Bus, name: &str, shown: &[&str]) {
     let agent = format!("--agent={name}");
-    for verb in [&["start"] as &[&str], &["prepare", "--thread", "bd-1"], &["register"], &["poll"], &["ack", "1"]] {
+    let acting = [&["start"] as &[&str], &["prepare", "--thread", "bd-1"], &["register"], &["poll"], &["ack", "1"]];
+    // Also where nobody acts, a name that is none is a mistake.
+    let operating = [&["verify"] as &[&str], &["drain"], &["health"], &["backup", "x.db"], &["rebuild", "archive"]];
+    for verb in acting.into_iter().chain(operating) {
         let args = [&[agent.as_str()], verb].concat();
         let refusal = refused(bus, "", &args, "AGENT_NAME_INVALID", shown);
         for step in refusal.error()["playbook"].as_array().unwrap() {

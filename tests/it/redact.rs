@@ -107,6 +107,13 @@ fn who_wrote_it_or_the_human_and_nobody_else() {
     let (bus, id) = told();
     let refused = bus.relay("RedForest", ["redact", &id.to_string()]).fails("IDENTITY_MISMATCH");
     assert!(refused.error()["message"].as_str().unwrap().contains("BlueLake"), "{refused:?}");
+    let steps = refused.error()["playbook"].as_array().unwrap().clone();
+    assert_eq!(steps.len(), 2, "{refused:?}");
+    let ask: Vec<String> = serde_json::from_value(steps[0]["run"].clone()).unwrap();
+    bus.relay("", &ask[1..]).success();
+    let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
+    assert_eq!(mail["messages"][0]["body"], format!("Please erase #{id}: relay redact {id}"));
+    assert!(steps[1]["why"].as_str().unwrap().contains(&format!("relay redact {id} --agent human")), "{refused:?}");
     bus.relay("BlueLake", ["redact", "999"]).fails("MESSAGE_NOT_FOUND");
     bus.relay("BlueLake", ["redact", "1"]).fails("MESSAGE_NOT_FOUND");
     bus.relay("BlueLake", ["redact", "x"]).fails("INPUT_INVALID");
@@ -127,6 +134,12 @@ fn a_subject_goes_with_the_replies_that_took_it_over_and_their_words_stay() {
     assert_eq!(message(&bus, "BlueLake", first)["subject"], format!("Re: {SUBJECT}"));
     let done = bus.relay("BlueLake", ["redact", &id.to_string()]).success().result();
     assert_eq!(done["copies"], serde_json::json!([first]));
+    // Erased once more it is told of the others no more, so a second thread says how it reads.
+    let root = bus.send("BlueLake", "RedForest", "bd-2", "Other");
+    let args = ["send", "--to", "BlueLake", "--reply-to", &root.to_string(), "--body", "yes"];
+    let copy = bus.relay("RedForest", args).success().result()["message"]["id"].to_string();
+    let text = bus.text("BlueLake", ["redact", &root.to_string()]).success().stdout;
+    assert!(text.contains(&format!("#{copy} had taken its subject over and has none now.")), "{text}");
     let shown = message(&bus, "BlueLake", first);
     assert_eq!((&shown["subject"], &shown["body"]), (&Value::Null, &Value::from("understood")));
     assert_eq!(bus.relay("BlueLake", ["search", "understood"]).success().result()["found"][0]["id"], first);
@@ -135,6 +148,26 @@ fn a_subject_goes_with_the_replies_that_took_it_over_and_their_words_stay() {
     assert_eq!(message(&bus, "BlueLake", reply("later"))["subject"], format!("Re: #{id}"));
     let refused = bus.relay("BlueLake", ["send", "--to", "RedForest", "--thread", "bd-1", "--body", "b"]);
     assert!(refused.fails("INPUT_INVALID").stdout.contains("was erased"));
+}
+
+#[test]
+fn made_again_after_a_failure_it_erases_everywhere_too() {
+    let (bus, id) = told();
+    bus.relay("", ["drain", "--wait"]).success();
+    bus.relay("BlueLake", ["retire"]).success();
+    bus.relay("BlueLake", ["redact", &id.to_string()]).fails("AGENT_RETIRED");
+    bus.relay("BlueLake", ["start"]).success();
+    let mut command = bus.args("BlueLake", ["recover", "AGENT_RETIRED", "--retry"]);
+    command.env("PATH", bus.path("nothing"));
+    let done = run(command).success().result()["retried"].clone();
+    let pending = done["result"]["pending"].as_array().unwrap();
+    assert!(pending.len() == 1 && pending[0].as_str().unwrap().starts_with("archive: "), "{done}");
+    bus.relay("BlueLake", ["retire"]).success();
+    bus.relay("BlueLake", ["redact", &id.to_string()]).fails("AGENT_RETIRED");
+    bus.relay("BlueLake", ["start"]).success();
+    let text = bus.text("BlueLake", ["recover", "AGENT_RETIRED", "--retry"]).success().stdout;
+    assert!(text.contains(&format!("The texts of #{id} are erased")), "{text}");
+    nowhere(&bus);
 }
 
 #[test]

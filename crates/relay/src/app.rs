@@ -103,6 +103,7 @@ impl App {
     }
 
     pub fn open(&self, request: Option<&Request>) -> Result<Opened> {
+        self.named()?;
         let (home, limits) = self.home()?;
         let project = self.project()?;
         let repository = repository::Files::new(&project);
@@ -129,6 +130,7 @@ impl App {
 
     /// The folder of the project's store, whatever state that is in.
     pub fn folder(&self) -> Result<(Home, ProjectKey, PathBuf)> {
+        self.named()?;
         let (home, _) = self.home()?;
         let project = self.project()?;
         let folder = home.known(&project)?.ok_or_else(|| self.nobody_here(&home, &project))?;
@@ -161,12 +163,18 @@ impl App {
         })
     }
 
+    /// The agent of `--agent`. A name that is none is refused also where nobody acts.
+    fn named(&self) -> Result<Option<AgentName>> {
+        let name = self.globals.agent.as_deref().filter(|name| *name != HUMAN);
+        Ok(name.map(AgentName::parse).transpose()?)
+    }
+
     fn caller(&self, home: &Path) -> Result<Caller> {
         let is_human = self.globals.agent.as_deref() == Some(HUMAN);
         if is_human {
             human::verify(home)?;
         }
-        let named = self.globals.agent.as_deref().filter(|_| !is_human).map(AgentName::parse).transpose()?;
+        let named = self.named()?;
         let variable = environment::agent().map(|name| AgentName::parse(&name)).transpose();
         Ok(Caller {
             credential: format!("uid:{}", rustix::process::geteuid().as_raw()),
@@ -210,7 +218,10 @@ impl App {
             return self.fail(&recover::failure(&ctx, request, &Code::Internal.refuse("broken by a test")));
         }
         let status = match self.ask(&ctx, request) {
-            Ok(done) => self.succeed(&ctx, &done),
+            Ok(mut done) => {
+                cli::clean_up_after(opened, &mut done.outcome);
+                self.succeed(&ctx, &done)
+            }
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
         };
         self.leave(opened);

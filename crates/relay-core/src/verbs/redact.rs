@@ -47,7 +47,10 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         let me = writing.actor.party();
         if !redaction::may_erase(&me, &message) {
             let text = format!("#{} is by {}: who wrote a message erases it, or the human", message.id, message.from);
-            return Err(Code::IdentityMismatch.refuse(text).with("id", message.id));
+            let refusal = Code::IdentityMismatch.refuse(text).with("erases", message.id);
+            // What relay says answers to nobody.
+            let is_anybody = message.from != Party::Relay;
+            return Err(if is_anybody { refusal.with("writer", message.from.to_string()) } else { refusal });
         }
         let outcome = |redaction, by: &Party, copies| Outcome {
             message: message.id,

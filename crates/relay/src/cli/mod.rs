@@ -21,6 +21,8 @@ mod start;
 mod verify;
 mod words;
 
+pub use redact::clean_up_after;
+
 use clap::{Args, Parser, Subcommand};
 use relay_core::store::Result;
 use relay_core::verbs::Request;

@@ -11,7 +11,7 @@ use relay_core::verbs::moved;
 use relay_store::repository;
 use serde_json::json;
 
-use super::Cli;
+use super::{Asks, Cli};
 use crate::app::{App, Said};
 use crate::{demo, human, render};
 
@@ -86,7 +86,7 @@ impl Operator {
         match self {
             Operator::Health => app.answer("health", health(app)),
             Operator::Drain(args) => args.run(app),
-            Operator::Redact(args) => args.run(app),
+            Operator::Redact(args) => app.run(args.request(), "redact"),
             Operator::Backup(args) => args.run(app),
             Operator::Export(args) => args.run(app),
             Operator::Verify(args) => args.run(app),

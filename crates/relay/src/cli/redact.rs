@@ -2,10 +2,11 @@
 
 use relay_core::error::Refusal;
 use relay_core::store::Result;
-use relay_core::verbs::{Outcome, Request, recover, redact};
+use relay_core::verbs::{Outcome, Request, redact};
+use serde_json::json;
 
-use super::words;
-use crate::app::{App, Opened};
+use super::{Asks, words};
+use crate::app::Opened;
 use crate::process;
 
 /// Erase the texts of a message everywhere
@@ -26,42 +27,33 @@ pub struct Args {
     why: Option<String>,
 }
 
-impl Args {
-    pub fn run(&self, app: &App) -> u8 {
-        process::keep_private();
-        let asked = self.request().and_then(|request| Ok((app.open(Some(&request))?, request)));
-        match asked {
-            Ok((opened, request)) => self.erase(app, &opened, &request),
-            Err(refusal) => app.fail_outside("redact", &refusal),
-        }
-    }
-
+impl Asks for Args {
     fn request(&self) -> Result<Request> {
         let message = words::number(Some(&self.message))?.unwrap_or_default();
         Ok(Request::Redact(redact::Input { message, why: self.why.clone() }))
     }
+}
 
-    fn erase(&self, app: &App, opened: &Opened, request: &Request) -> u8 {
-        let ctx = match app.context(opened) {
-            Ok(ctx) => ctx,
-            Err(refusal) => return app.fail_outside("redact", &refusal),
-        };
-        match app.ask(&ctx, request) {
-            Ok(mut done) => {
-                if let Outcome::Redact(outcome) = &mut done.outcome {
-                    outcome.pending = clean_up(opened);
-                    outcome.kept = opened.store.kept_beside();
-                }
-                app.print(&done, ctx.now);
-                0
-            }
-            Err(refusal) => app.fail(&recover::failure(&ctx, request, &refusal)),
+/// After texts were erased, at once or by a retry: cleans up, and tells in the outcome what is left of them.
+pub fn clean_up_after(opened: &Opened, outcome: &mut Outcome) {
+    match outcome {
+        Outcome::Redact(outcome) => {
+            outcome.pending = clean_up(opened);
+            outcome.kept = opened.store.kept_beside();
         }
+        Outcome::Recover(outcome) => {
+            if let Some(retried) = outcome.retried.as_mut().filter(|retried| retried.verb == "redact") {
+                retried.result["pending"] = json!(clean_up(opened));
+                retried.result["kept"] = json!(opened.store.kept_beside());
+            }
+        }
+        _ => {}
     }
 }
 
 /// What could not be cleaned yet. Every drain tries again.
 fn clean_up(opened: &Opened) -> Vec<String> {
+    process::keep_private();
     let mut pending = Vec::new();
     match opened.store.clean(opened.limits.gate_wait) {
         Ok(true) => {}

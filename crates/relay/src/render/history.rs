@@ -214,7 +214,12 @@ fn times(count: u64) -> String {
 
 pub fn recover(outcome: &recover::Outcome) -> String {
     match &outcome.retried {
-        Some(retried) => format!("Made the failed {} again, and it went through.\n", retried.verb),
+        Some(retried) => {
+            let erased =
+                (retried.verb == "redact").then(|| serde_json::from_value(retried.result.clone()).ok()).flatten();
+            let told = erased.map(|outcome| mail::redact(&outcome)).unwrap_or_default();
+            format!("Made the failed {} again, and it went through.\n{told}", retried.verb)
+        }
         None => format!("The way out of {}:\n{}", outcome.code.to_string().bold(), steps(&outcome.steps)),
     }
 }
