@@ -171,12 +171,30 @@ fn a_disk_that_turns_read_only_and_back_again_loses_nothing() {
         small.stage.mount(&["-o", "remount,ro"], &small.home);
         small.relay(&bus, "BlueLake", &send(&key, &body)).fails("STORE_READONLY");
         small.relay(&bus, "", &["drain", "--wait"]).fails("STORE_READONLY");
+        reads_on(&small, &bus, round);
         small.stage.mount(&["-o", "remount,rw"], &small.home);
         let answer = small.relay(&bus, "BlueLake", &send(&key, &body)).success().json();
         done.push(Done::new("BlueLake", &key, &body, &answer));
         small.relay(&bus, "", &["drain", "--wait"]).success();
         assert_whole(&small.store(&bus), &done, Archive::Complete, "a remount");
     }
+}
+
+/// Whatever only reads goes on, also into files that lie elsewhere. What was shown is shown again.
+fn reads_on(small: &Small, bus: &Bus, round: usize) {
+    let place = |name: &str| bus.path(&format!("{name}-{round}")).to_str().unwrap().to_owned();
+    let (copy, markdown) = (place("copy.db"), place("export.md"));
+    for args in [&["verify"] as &[&str], &["health"], &["status"], &["log"], &["look", "debt"]] {
+        small.relay(bus, "RedForest", args).success();
+    }
+    for _ in 0..2 {
+        let mail = small.relay(bus, "RedForest", &["poll"]).success().result()["messages"].as_array().unwrap().len();
+        assert_eq!(mail, round);
+    }
+    small.relay(bus, "RedForest", &["export", "--output", &markdown]).success();
+    small.relay(bus, "", &["backup", &copy]).success();
+    let refused = small.relay(bus, "", &["backup", small.home.join("x.db").to_str().unwrap()]);
+    assert!(refused.status != 0 && Path::new(&copy).exists() && Path::new(&markdown).exists());
 }
 
 #[test]

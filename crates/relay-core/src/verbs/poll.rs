@@ -20,6 +20,8 @@ use crate::wire::v1::{ContestedShape, MessageShape};
 
 /// How long noting "surfaced" may wait for its turn; after that the mail is shown again.
 const SURFACING_PATIENCE: Span = Span::millis(50);
+/// What may keep it from being written down that mail was shown.
+const MAY_BE_SHOWN_AGAIN: [Code; 2] = [Code::StoreBusy, Code::StoreReadonly];
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -289,14 +291,14 @@ impl Afterwards {
         self.surfaced.is_empty() && self.read.is_empty() && self.told.is_empty()
     }
 
-    /// Commits what the answer showed, once it was written out. Losing the race for the gate only shows it again;
-    /// what was asked to be read waits its turn.
+    /// Commits what the answer showed, once it was written out. Losing the race for the gate only shows it again, and so does
+    /// a disk that cannot be written; what was asked to be read waits its turn.
     pub fn commit(&self, ctx: &Ctx<'_>) -> Result<()> {
         let patience = if self.read.is_empty() { SURFACING_PATIENCE } else { ctx.limits.gate_wait };
         let agent = self.party.to_string();
         let begun = ctx.store.begin(Errand { verb: "poll", agent: &agent, wait: patience, durable: false });
         let mut tx = match begun {
-            Err(refusal) if refusal.code == Code::StoreBusy && self.read.is_empty() => return Ok(()),
+            Err(refusal) if self.read.is_empty() && MAY_BE_SHOWN_AGAIN.contains(&refusal.code) => return Ok(()),
             other => other?,
         };
         let (party, key) = (&self.party, Some(ctx.key.text.as_str()));
