@@ -297,6 +297,14 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_was_taken_already_does_not_apply() {
+        let file = "symptom = \"s\"\n[[step]]\nwhy = \"see\"\nunless = \"findings\"\ncommand = \"verify\"";
+        let count = |refusal: crate::error::Refusal| printed(file, &refusal, &setting()).len();
+        assert_eq!(count(Code::StoreDamaged.refuse("x")), 1);
+        assert_eq!(count(Code::StoreDamaged.refuse("x").with("findings", vec!["y"])), 0);
+    }
+
+    #[test]
     fn an_optional_value_is_left_out_where_it_is_missing() {
         let file = "symptom = \"s\"\n[[step]]\nwhy = \"w\"\ntool = \"reserve\"\nargs = { patterns = \"{patterns}\", shared = \"{shared?}\", ttl = \"{ttl?}\" }";
         let run = |refusal: crate::error::Refusal| printed(file, &refusal, &Setting::default())[0].run.join(" ");

@@ -125,6 +125,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_removal_left_of_a_pack_is_cleared_away() {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let repository = Repository::at(folder.path().to_owned());
+        let packs = repository.pack_folder();
+        assert!(fs::create_dir_all(&packs).is_ok());
+        for name in ["pack-1.idx", "pack-1.rev", "pack-1.pack", "pack-2.rev", "pack-2.pack", "pack-3.rev"] {
+            assert!(fs::write(packs.join(name), "").is_ok());
+        }
+        repository.clear_unfinished();
+        let files = repository.pack_files().unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert!(files.into_iter().eq(["idx", "pack", "rev"].map(|end| packs.join(format!("pack-1.{end}")))));
+    }
+
+    #[test]
     fn few_large_packs_are_left_alone() {
         let check = |sizes: &[u64], expected: usize| {
             let packs = sizes.iter().map(|&bytes| Pack { bytes, name: format!("pack-{bytes}") }).collect();

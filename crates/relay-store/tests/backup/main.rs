@@ -220,10 +220,10 @@ fn what_is_not_a_whole_backup_of_this_project_is_not_restored() {
 fn a_history_that_went_another_way_is_not_replaced_unasked() {
     let (place, backup) = Place::with_backup(5);
     let (store, older) = (place.open(), place.path("older.db"));
-    assert!(store.backup(&older, false).is_ok());
+    assert!(store.backup(&older, false, |_, _, _| {}).is_ok());
     register(&store, 10).unwrap();
     let newer = place.path("newer.db");
-    store.backup(&newer, false).unwrap();
+    store.backup(&newer, false, |_, _, _| {}).unwrap();
     drop(store);
     // Back at #5, another #6 happens; the backup with the first #6 is of another history by now.
     place.restore(&backup, Some(5)).unwrap();
