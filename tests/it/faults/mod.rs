@@ -3,6 +3,7 @@
 mod calls;
 mod cuts;
 mod doctored;
+mod doubt;
 mod erasing;
 mod kills;
 mod letters;
