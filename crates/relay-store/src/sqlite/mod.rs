@@ -204,8 +204,8 @@ impl Sqlite {
 
     /// Makes everything committed so far durable, also what was committed without a sync of its own, and says up to which
     /// event. The log is folded into the store as well unless a reader stands in the way.
-    pub fn drain(&self, gate_wait: Span) -> Result<u64> {
-        let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
+    pub fn settle(&self, gate_wait: Span) -> Result<u64> {
+        let _gate = Gate::take(&self.folder, Errand { verb: "settle", agent: "", wait: gate_wait, durable: true })?;
         self.must_be_current()?;
         doubt::settle(&self.folder)?;
         let number = self.read()?.tip()?.number;
@@ -281,7 +281,7 @@ impl Store for Sqlite {
     }
 
     fn settle(&self, wait: Span) -> Result<()> {
-        self.drain(wait).map(|_| ())
+        Sqlite::settle(self, wait).map(|_| ())
     }
 
     fn presence(&self) -> &dyn Presence {
