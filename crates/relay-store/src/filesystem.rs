@@ -107,9 +107,14 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     open_private(path, true)
 }
 
-/// The same for a file that must be there. One that cannot be written is opened for those who only read.
+/// The same for a file that must be there.
 pub(crate) fn known_file(path: &Path) -> io::Result<File> {
-    open_private(path, false).or_else(|fault| match fault.kind() {
+    open_private(path, false)
+}
+
+/// The same; one that cannot be written is opened for those who only read.
+pub(crate) fn readable_file(path: &Path) -> io::Result<File> {
+    known_file(path).or_else(|fault| match fault.kind() {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
             OpenOptions::new().read(true).custom_flags(nofollow()).open(path).map_err(|_| fault)
         }

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::Sqlite;
 use super::fault::Fault;
 use super::gate::Gate;
-use crate::filesystem::{check_owner, io_refusal, known_file, must_be_local, private_file};
+use crate::filesystem::{check_owner, io_refusal, must_be_local, private_file, readable_file};
 
 /// The format that this relay reads and writes.
 pub(super) const SCHEMA: i64 = 1;
@@ -57,7 +57,7 @@ fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
     must_be_there(folder)?;
     // Made by us first: SQLite gives its log and shared memory the mode of the file itself. Where there was a history, none
     // is made: whoever rebuilds the store may have moved the file away just now, and not yet its log.
-    let file = if had_history { known_file(&path) } else { private_file(&path) };
+    let file = if had_history { readable_file(&path) } else { private_file(&path) };
     let file = file.map_err(|fault| match fault.kind() {
         ErrorKind::NotFound if had_history => lost(folder, "is gone"),
         _ => io_refusal(&path, &fault),
