@@ -71,8 +71,11 @@ fn a_store_that_cannot_be_opened_is_damaged() {
         spoil(&store.join("relay.db"));
         let error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
         assert!(error["message"].as_str().unwrap().contains(expected), "{error}");
-        // The steps are run as they are printed.
-        let last = error["playbook"].as_array().unwrap().last().unwrap()["run"].clone();
+        assert_eq!(error["details"]["findings"][0]["what"], error["message"], "{error}");
+        // The steps are run as they are printed, and none leads back here.
+        let steps = error["playbook"].as_array().unwrap();
+        assert!(steps.iter().all(|step| step["run"][1] != "verify"), "{error}");
+        let last = steps.last().unwrap()["run"].clone();
         let run: Vec<String> = serde_json::from_value(last).unwrap();
         assert_eq!(run[1..4], ["rebuild", "store", "--from-archive"]);
         bus.relay("", &run[1..]).success();

@@ -78,6 +78,16 @@ fn tell(findings: &mut Vec<Finding>, place: &str, number: Option<Number>, what: 
     }
 }
 
+/// The refusal of a store that cannot even be opened, told as what was found.
+fn found(refusal: Refusal) -> Refusal {
+    if refusal.code != Code::StoreDamaged {
+        return refusal;
+    }
+    let finding = Finding { place: "file".to_owned(), what: refusal.message.clone(), number: None };
+    let findings: Vec<serde_json::Value> = serde_json::to_value(finding).into_iter().collect();
+    refusal.with("findings_total", findings.len()).with("findings", findings)
+}
+
 #[derive(Debug)]
 pub struct Report {
     /// The newest event of the store.
@@ -113,7 +123,7 @@ pub fn verify(folder: &Path, mut progress: impl FnMut(&str, Number, Number)) -> 
     progress("archive", 0, 1);
     let mut beside = archive.beside(&mut findings)?;
     let archived = beside.as_ref().map_or(0, Beside::archived);
-    let snapshot = Snapshot::open(folder)?;
+    let snapshot = Snapshot::open(folder).map_err(found)?;
     let events = snapshot.newest(&mut findings)?;
     let replayed = snapshot.events(&mut findings, |sound, findings| {
         if let Some(beside) = &mut beside {

@@ -56,9 +56,10 @@ impl Repository {
 
     /// The refusal of what stands in its place and is no folder.
     pub fn displaced(&self) -> Option<Refusal> {
-        let metadata = fs::symlink_metadata(&self.path).ok().filter(|metadata| !metadata.is_dir())?;
-        let what = if metadata.is_symlink() { "a link" } else { "no folder" };
-        let text = format!("{} is {what}, where relay keeps the archive", self.path.display());
+        if self.path.is_dir() || fs::symlink_metadata(&self.path).is_err() {
+            return None;
+        }
+        let text = format!("{} is no folder, where relay keeps the archive", self.path.display());
         Some(Code::ArchiveDiverged.refuse(text).with("path", self.path.to_string_lossy()))
     }
 
