@@ -105,7 +105,7 @@ impl App {
     pub fn open(&self, request: Option<&Request>) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let project = self.project()?;
-        let repository = repository::Files::new(&project);
+        let repository = self.files(&project);
         if let Some(request) = request {
             self.key()?;
             verbs::check(request, &self.caller(home.root())?, &limits, &repository)?;
@@ -124,7 +124,13 @@ impl App {
     pub fn open_moved(&self, project: &ProjectKey) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let store = home.open_existing(project)?.ok_or_else(|| self.nobody_here(&home, project))?;
-        Ok(Opened { home, limits, project: project.clone(), store, repository: repository::Files::new(project) })
+        Ok(Opened { home, limits, project: project.clone(), store, repository: self.files(project) })
+    }
+
+    /// The repository as it is seen from the folder that was named, or else from the working directory.
+    fn files(&self, project: &ProjectKey) -> repository::Files {
+        let named = self.globals.project.clone().or_else(environment::project).map(PathBuf::from);
+        repository::Files::new(project).seen_from(named.into_iter().chain(environment::working_directory().ok()))
     }
 
     /// The folder of the project's store, whatever state that is in.

@@ -175,7 +175,8 @@ fn entry(event: &EventShape, layout: Layout, now: Timestamp) -> String {
 fn line(line: &Line, page: &Page<'_>) -> String {
     let change = &line.change;
     let place = format!("{}:{}", escape_line(&change.path), change.line);
-    let mut text = format!("{place} was last changed by {}\n", change.commit.yellow());
+    let moved = (change.committed_line != change.line).then(|| format!(", line {} in HEAD,", change.committed_line));
+    let mut text = format!("{place}{} was last changed by {}\n", moved.unwrap_or_default(), change.commit.yellow());
     let _ = writeln!(text, "    {}", escape_line(&change.subject));
     let when = format!("{} ({})", change.at, relative(change.at, page.now));
     let _ = writeln!(text, "    {}, {}", escape_line(&change.author), when.dimmed());

@@ -67,7 +67,7 @@ pub(super) fn look(looking: &Looking<'_>, text: &str) -> Result<Outcome> {
     let (from, to) = (change.at, change.at.plus(Span::millis(999)));
     let mut held = Vec::new();
     let mut last: Option<Holding> = None;
-    for holding in holdings(looking, &change.path_then)? {
+    for holding in change.path_then.as_deref().map_or(Ok(Vec::new()), |path| holdings(looking, path))? {
         if holding.meets(from, to) {
             held.push(holding);
         } else if holding.until <= from && last.as_ref().is_none_or(|last| last.until < holding.until) {
