@@ -147,13 +147,65 @@ fn a_time_is_named_as_people_name_one() {
 #[test]
 fn a_filter_that_takes_nothing_shows_nothing_and_where_the_end_is() {
     let bus = busy();
-    for args in [&["log", "--by", "Nobody"] as &[&str], &["log", "--by", "Nobody", "--after", "3"]] {
+    for args in [&["log", "--by", "human"] as &[&str], &["log", "--by", "human", "--after", "3"]] {
         let shown = bus.relay("", args).success().result();
         assert_eq!((shown["events"].as_array().unwrap().len(), &shown["cursor"]), (0, &bus.tip().into()), "{args:?}");
     }
     let beyond = bus.relay("", ["log", "--after", "9999"]).success().result();
     assert_eq!((beyond["events"].as_array().unwrap().len(), &beyond["cursor"]), (0, &9999.into()));
-    assert_eq!(bus.text("", ["log", "--by", "Nobody"]).success().stdout, "Nothing on record.\n");
+    assert_eq!(bus.text("", ["log", "--by", "human"]).success().stdout, "Nothing on record.\n");
+}
+
+/// What is asked for by a name that nobody bears is refused, and those are named whose name is near.
+#[test]
+fn a_name_that_nobody_bears_is_refused_with_the_nearest() {
+    let bus = busy();
+    for (args, code, near) in [
+        (["--by", "BlueLak"], "RECIPIENT_NOT_FOUND", "BlueLake"),
+        (["--by", "red forest"], "RECIPIENT_NOT_FOUND", "RedForest"),
+        (["--thread", "bd-11"], "THREAD_NOT_FOUND", "bd-1"),
+    ] {
+        for command in [&["log"] as &[&str], &["look", "events"]] {
+            let error = bus.relay("", [command, &args].concat()).fails(code).error();
+            assert_eq!(error["details"]["nearest"][0], near, "{error}");
+            assert!(error["message"].as_str().unwrap().contains("did you mean"), "{error}");
+        }
+    }
+    bus.relay("", ["log", "--by", "Nobody"]).fails("RECIPIENT_NOT_FOUND");
+    bus.relay("", ["log", "--by", "BlueLake@/gone"]).fails("RECIPIENT_NOT_FOUND");
+    bus.relay("", ["log", "--by", "relay"]).success();
+    // A thread that one may not see is as one that is not there, and is not proposed either.
+    bus.relay("RedForest", ["policy", "open"]).success();
+    bus.relay("GreenHill", ["start"]).success();
+    let blind = ["send", "--bcc", "RedForest", "--thread", "hidden-7", "--subject", "Blind", "--body", "text"];
+    bus.relay("BlueLake", blind).success();
+    for thread in ["hidden-7", "hidden"] {
+        let error = bus.relay("GreenHill", ["log", "--thread", thread]).fails("THREAD_NOT_FOUND").error();
+        assert_eq!(error["details"]["nearest"], json!([]));
+    }
+    bus.relay("RedForest", ["log", "--thread", "hidden-7"]).success();
+    // What claims were made for is known, though nobody wrote there.
+    bus.relay("BlueLake", ["reserve", "lib", "--reason", "bd-77"]).success();
+    bus.relay("BlueLake", ["release", "lib"]).success();
+    let shown = bus.relay("", ["log", "--thread", "bd-77"]).success().result();
+    assert_eq!(column(&shown["events"], "number").len(), 2, "{shown}");
+}
+
+/// Nobody is sent to look for older ones that are not there.
+#[test]
+fn older_ones_are_promised_only_where_there_are_some() {
+    let bus = busy();
+    let all = bus.tip() as usize;
+    let sent = [&["--kind", "message_sent"] as &[&str], &["--thread", "bd-2", "--kind", "message_sent"]];
+    for (args, count) in [(&[] as &[&str], all), (sent[0], 5), (sent[1], 2), (&["--after", "3"], all - 3)] {
+        for (limit, is_promised) in [(count, false), (count - 1, true)] {
+            let limit = limit.to_string();
+            let args = [&["log", "--limit", &limit], args].concat();
+            let shown = bus.relay("", &args).success().result();
+            assert_eq!(shown["before"].is_u64(), is_promised, "{args:?}: {shown}");
+            assert_eq!(bus.text("", &args).success().stdout.contains("(older: "), is_promised, "{args:?}");
+        }
+    }
 }
 
 #[test]

@@ -6,9 +6,9 @@ mod markdown;
 
 use serde::Serialize;
 
+use super::look::Looking;
 use super::look::events::{STEP, hide, shape};
 use super::look::filter::{EventFilter, Sieve, followed};
-use super::look::{Looking, thread_not_found};
 use super::{Actor, Ctx, actor};
 use crate::domain::event::Number;
 use crate::domain::name::ThreadId;
@@ -56,7 +56,9 @@ pub fn run(ctx: &Ctx<'_>, input: &Input, sink: &mut Sink<'_>, progress: &mut Pro
     let looking = Looking { ctx, facts: &*facts, viewer, limit: 0 };
     if let Some(thread) = &input.thread {
         // Asked first: a thread that is not there leaves no file behind.
-        looking.thread_view(thread, 0)?.ok_or_else(|| thread_not_found(thread))?;
+        if looking.thread_view(thread, 0)?.is_none() {
+            return Err(looking.thread_not_found(thread)?);
+        }
     }
     let exported = match input.format {
         Format::Markdown => markdown::write(&looking, input.thread.as_ref(), sink, progress),
