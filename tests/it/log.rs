@@ -217,6 +217,17 @@ fn a_word_that_is_no_kind_is_refused_with_those_that_are() {
         assert!(message.contains("did you mean message_sent?"), "{message}");
         assert!(message.contains("reservation_granted"), "{message}");
     }
+    // The help is that of the command that was typed, whatever stands in the way.
+    for (args, command) in [
+        (&["log", "--kind", "nothing"] as &[&str], "log"),
+        (&["log", "--before", "x"], "log"),
+        (&["log", "--line", "a"], "log"),
+        (&["look", "events", "--kind", "nothing"], "look"),
+        (&["thread", "--limit", "0"], "thread"),
+    ] {
+        let steps = bus.relay("", args).fails("INPUT_INVALID").error()["playbook"].to_string();
+        assert!(steps.contains(&format!("`relay {command} --help`")), "{args:?}: {steps}");
+    }
     // What is no list of events cannot be filtered.
     for args in [&["look", "agents", "--by", "BlueLake"] as &[&str], &["look", "status", "--before", "3"]] {
         bus.relay("", args).fails("INPUT_INVALID");

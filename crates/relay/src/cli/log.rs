@@ -75,6 +75,6 @@ impl Args {
                 .input(vec!["events".to_owned()])
                 .and_then(|input| self.events.input(Input { newest: true, layout: Layout::Full, ..input })),
         };
-        look::answer(app, input)
+        look::answer(app, input, "log")
     }
 }
