@@ -39,7 +39,22 @@ pub enum Layout {
 }
 
 /// How many numbers one step through a filtered history covers.
-pub(in crate::verbs) const STEP: Number = 1_000;
+pub(in crate::verbs) const STEP: u16 = 1_000;
+
+/// Goes through the history up to an event, a stretch of so many numbers at a time.
+pub(in crate::verbs) fn each_step(
+    tip: Number,
+    size: u16,
+    mut step: impl FnMut(Number, Number) -> Result<()>,
+) -> Result<()> {
+    let mut after = 0;
+    while after < tip {
+        let up_to = tip.min(after + Number::from(size));
+        step(after, up_to)?;
+        after = up_to;
+    }
+    Ok(())
+}
 
 pub(super) fn look(looking: &Looking<'_>, input: &Input) -> Result<Outcome> {
     let (after, tip) = (input.after.unwrap_or(0), looking.facts.tip()?.number);
@@ -109,7 +124,7 @@ impl Page<'_> {
     }
 
     fn step(&self) -> Number {
-        if self.sieve.is_open() { self.limit as Number } else { STEP }
+        if self.sieve.is_open() { self.limit as Number } else { STEP.into() }
     }
 
     /// Kind, actor and time are told from the event alone, before anybody looks at a message.

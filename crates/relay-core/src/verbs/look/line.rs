@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::events::STEP;
+use super::events::{STEP, each_step};
 use super::filter::CLAIMS;
 use super::{Looking, Outcome};
 use crate::domain::event::Number;
@@ -110,14 +110,12 @@ fn holdings(looking: &Looking<'_>, path: &str) -> Result<Vec<Holding>> {
         |pattern: &str| Pattern::from_canonical(pattern).is_ok_and(|pattern| pattern.compile(case).matches(path));
     let mut following = Holdings::default();
     let mut found = Vec::new();
-    let mut after = 0;
-    while after < tip {
-        let up_to = tip.min(after + STEP);
+    each_step(tip, STEP, |after, up_to| {
         for event in looking.facts.events(&EventQuery { kinds: &CLAIMS, ..EventQuery::between(after, up_to) })? {
             found.extend(following.follow(&event, |claim| matches(&claim.pattern)));
         }
-        after = up_to;
-    }
+        Ok(())
+    })?;
     found.extend(following.finish());
     Ok(found)
 }
