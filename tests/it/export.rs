@@ -37,18 +37,18 @@ Open. Participants: BlueLake, GreenHill, RedForest.
 
 ## #{first} Login: a \\*new\\* API
 
-BlueLake, 2026-11-15T00:00:00.000Z
+BlueLake, 2026-11-15T00:00:00Z
 
 > One.
 >
 > # Two
 
-- RedForest: acknowledged 2026-11-15T00:05:00.000Z
+- RedForest: acknowledged 2026-11-15T00:05:00Z
 - GreenHill (cc): not seen yet, has yet to acknowledge
 
 ## #{reply} Re: Login: a \\*new\\* API
 
-RedForest, 2026-11-15T00:05:00.000Z, high, in reply to #{first}
+RedForest, 2026-11-15T00:05:00Z, high, in reply to #{first}
 
 > Fine.
 
@@ -56,7 +56,7 @@ RedForest, 2026-11-15T00:05:00.000Z, high, in reply to #{first}
 
 ## Claims for it
 
-- #{claim} src/\\*\\*: BlueLake, from 2026-11-15T00:00:00.000Z, released 2026-11-15T00:05:00.000Z
+- #{claim} src/\\*\\*: BlueLake, from 2026-11-15T00:00:00Z, released 2026-11-15T00:05:00Z
 "
     );
     assert_eq!(document, expected);
@@ -74,8 +74,8 @@ fn a_project_is_all_its_threads_in_the_order_of_their_beginning() {
     bus.relay("BlueLake", ["release", "src"]).success();
     let document = bus.text("", ["export"]).success().stdout;
     let (ended, open) = document.split_once("## Claims\n\n").unwrap().1.split_once('\n').unwrap();
-    assert!(ended.contains(" src for bd-9: BlueLake, from 2026-11-15T00:03:00.000Z, released "), "{ended}");
-    assert!(open.contains(" docs: BlueLake, from 2026-11-15T00:03:00.000Z, ends "), "{open}");
+    assert!(ended.contains(" src for bd-9: BlueLake, from 2026-11-15T00:03:00Z, released "), "{ended}");
+    assert!(open.contains(" docs: BlueLake, from 2026-11-15T00:03:00Z, ends "), "{open}");
     let headings: Vec<&str> =
         document.lines().filter(|line| line.starts_with("# ") || line.starts_with("## ")).collect();
     assert_eq!(headings, ["# repo", "## bd-9: Login", "## bd-1: Login", "## Claims"]);
@@ -193,7 +193,7 @@ fn an_erased_message_says_who_erased_it_and_why() {
     bus.advance(minutes(1));
     bus.relay("BlueLake", ["redact", &id.to_string(), "--why", "a *token*"]).success();
     let document = bus.text("", ["export"]).success().stdout;
-    let tombstone = format!("(erased by BlueLake, 2026-11-15T00:01:00.000Z, with #{}: a \\*token\\*)", bus.tip());
+    let tombstone = format!("(erased by BlueLake, 2026-11-15T00:01:00Z, with #{}: a \\*token\\*)", bus.tip());
     assert!(document.contains(&format!("### #{id} (erased)\n")) && document.contains(&tombstone), "{document}");
     assert!(document.contains(" (subject erased with an earlier message's)\n"), "{document}");
     assert!(document.contains("> Thanks.\n") && !document.contains("hunter2"), "{document}");

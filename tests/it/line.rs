@@ -77,9 +77,17 @@ fn a_line_leads_to_its_commit_and_to_who_held_the_path_then() {
     assert_eq!(line(&bus, "src/b.rs:1")["last"]["holder"], "BlueLake", "it was given back a minute before");
     let told = bus.text("", ["log", "--line", "src/a.rs:3"]).success().stdout;
     assert!(told.contains("BlueLake held it: #"), "{told}");
-    assert!(told.contains("for bd-1, from 2026-11-15T00:10:00.000Z until its release at"), "{told}");
+    assert!(told.contains("for bd-1, from 2026-11-15T00:10:00Z until its release at"), "{told}");
     let told = bus.text("", ["log", "--line", "src/b.rs:1"]).success().stdout;
     assert!(told.contains("Nobody held it then.\nThe last before was BlueLake"), "{told}");
+    // Nobody can say who worked there before relay came.
+    let date = format!("--date=@{} +0000", (EPOCH - hours(1)) / 1_000);
+    std::fs::write(bus.repo().join("c.rs"), "c\n").unwrap();
+    bus.git(&["add", "-A"]);
+    bus.git(&["commit", "-q", "-m", "Before relay", &date]);
+    assert_eq!(line(&bus, "c.rs:1")["begins"], "2026-11-15T00:00:00.000Z");
+    let told = bus.text("", ["log", "--line", "c.rs:1"]).success().stdout;
+    assert!(told.ends_with("Nobody held it then.\nThe history begins later, 2026-11-15T00:00:00Z: who worked on it before is not on record.\n"), "{told}");
 }
 
 #[test]

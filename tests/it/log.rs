@@ -242,14 +242,35 @@ fn an_entry_says_who_and_when_and_what_in_which_words() {
     let id = bus.relay("BlueLake", args).success().result()["message"]["id"].as_u64().unwrap();
     bus.advance(minutes(5));
     let shown = bus.text("", ["log", "--kind", "message_sent"]).success().stdout;
-    let head = format!("#{id} BlueLake 2026-11-15T00:00:00.000Z (5m ago)\n    wrote to RedForest in bd-1\n");
+    let head = format!("#{id} BlueLake 2026-11-15T00:00:00Z (5m ago)\n    wrote to RedForest in bd-1\n");
     assert_eq!(shown, format!("{head}    subject: Log\\u{{202e}}in\n"));
     let short = bus.text("", ["log", "--kind", "message_sent", "--oneline"]).success().stdout;
-    assert_eq!(short, format!("#{id} BlueLake wrote to RedForest in bd-1\n"));
+    assert_eq!(short, format!("#{id} BlueLake wrote to RedForest in bd-1: Log\\u{{202e}}in\n"));
     let line = bus.text("", ["look", "events", "--kind", "message_sent"]).success().stdout;
-    assert_eq!(line, format!("#{id} 2026-11-15T00:00:00.000Z BlueLake wrote to RedForest in bd-1\n"));
+    assert_eq!(line, format!("#{id} 2026-11-15T00:00:00Z BlueLake wrote to RedForest in bd-1: Log\\u{{202e}}in\n"));
     let first = bus.text("", ["log", "-n", "1"]).success().stdout;
     assert!(first.ends_with(&format!("(older: --before {})\n", bus.tip())), "{first}");
+}
+
+/// What is given back is named, and what stands below each other is aligned.
+#[test]
+fn many_lines_read_as_a_table() {
+    let bus = Bus::with(&["BlueLake", "Owl"]);
+    bus.relay("Owl", ["reserve", "src/**", "--shared", "--reason", "bd-1"]).success();
+    for _ in 0..4 {
+        bus.relay("BlueLake", ["reserve", "docs"]).success();
+        bus.relay("BlueLake", ["release", "docs"]).success();
+    }
+    bus.relay("Owl", ["release", "--all"]).success();
+    let shown = bus.text("", ["log", "--oneline"]).success().stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    let tip = bus.tip();
+    assert_eq!(lines[0], format!("#{tip} Owl      released #4: src/**"));
+    assert_eq!(lines[1], format!("#{} BlueLake released #{}: docs", tip - 1, tip - 2));
+    let granted = lines.iter().find(|line| line.starts_with("#4 ")).unwrap();
+    assert_eq!(*granted, "#4  Owl      reserved src/** for bd-1, shared, until 2026-11-15T01:00:00Z");
+    let full = bus.text("", ["log", "-n", "1"]).success().stdout;
+    assert!(full.contains("\n    released #4\n    patterns: src/**\n"), "{full}");
 }
 
 /// Hidden events leave no gap in a page: the newest that one may see are shown.

@@ -33,7 +33,7 @@ pub fn tell(what: &Happened) -> String {
             let mode = if *exclusive { "" } else { ", shared," };
             let against =
                 if conflicts.is_empty() { String::new() } else { format!(", against {}", numbers(conflicts)) };
-            format!("reserved {}{reason}{mode} until {expires_at}{against}", escape_line(pattern))
+            format!("reserved {}{reason}{mode} until {}{against}", escape_line(pattern), expires_at.to_the_second())
         }
         Happened::ReservationRenewed { claims, .. } => {
             format!("renewed {}", numbers(&claims.iter().map(|claim| claim.id).collect::<Vec<_>>()))

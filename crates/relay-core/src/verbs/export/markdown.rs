@@ -52,8 +52,12 @@ impl Document<'_, '_> {
     fn project(&mut self, progress: &mut Progress<'_>) -> Result<()> {
         let Reading { ctx, number, .. } = *self.reading;
         let key = &ctx.project;
-        let head =
-            format!("# {}\n\n{}, up to #{number}, {}\n", markdown(key.basename()), markdown(key.as_str()), ctx.now);
+        let head = format!(
+            "# {}\n\n{}, up to #{number}, exported {}\n",
+            markdown(key.basename()),
+            markdown(key.as_str()),
+            ctx.now.to_the_second()
+        );
         (self.sink)(&head)?;
         let mut threads = self.reading.look(|looking| looking.facts.threads(ALL))?;
         threads.retain(|thread| thread.first_message.is_none_or(|first| first <= number));
@@ -139,7 +143,7 @@ impl Document<'_, '_> {
             (None, None) => "(subject erased with an earlier message's)".to_owned(),
         };
         let mut text = format!("\n{} #{} {subject}\n\n", "#".repeat(self.level + 1), message.id);
-        let _ = write!(text, "{}, {}", markdown(&message.from), message.sent_at);
+        let _ = write!(text, "{}, {}", markdown(&message.from), message.sent_at.to_the_second());
         if message.importance != Importance::Normal {
             let _ = write!(text, ", {}", message.importance.as_str());
         }
@@ -164,7 +168,7 @@ impl Document<'_, '_> {
 /// Who erased the texts, when and why.
 fn tombstone(redacted: &RedactedShape) -> String {
     let why = redacted.why.as_deref().map(|why| format!(": {}", markdown(why))).unwrap_or_default();
-    format!("(erased by {}, {}, with #{}{why})\n", markdown(&redacted.by), redacted.at, redacted.number)
+    format!("(erased by {}, {}, with #{}{why})\n", markdown(&redacted.by), redacted.at.to_the_second(), redacted.number)
 }
 
 /// Who got it, and what became of it.
@@ -174,7 +178,7 @@ fn receipt(recipient: &RecipientShape, ack_required: bool) -> String {
         other => format!(" ({})", other.as_str()),
     };
     let at = |word: &str, time: Option<crate::domain::time::Timestamp>| {
-        time.map_or_else(|| word.to_owned(), |time| format!("{word} {time}"))
+        time.map_or_else(|| word.to_owned(), |time| format!("{word} {}", time.to_the_second()))
     };
     let state = match recipient.state {
         State::Held => "waits for consent".to_owned(),
@@ -200,5 +204,6 @@ fn row(held: &Holding, names_thread: bool, now: Timestamp) -> String {
         End::Takeover => "taken over",
     };
     let (pattern, holder) = (markdown(&held.pattern), markdown(held.holder.as_str()));
-    format!("- #{} {pattern}{reason}{mode}: {holder}, from {}, {end} {}\n", held.id, held.from, held.until)
+    let (from, until) = (held.from.to_the_second(), held.until.to_the_second());
+    format!("- #{} {pattern}{reason}{mode}: {holder}, from {from}, {end} {until}\n", held.id)
 }

@@ -159,6 +159,19 @@ pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened,
         for hash in ["subject", "body", "task", "why"] {
             fields.remove(hash);
         }
+        let claims: Vec<Number> = match what {
+            Happened::ReservationRenewed { claims, .. } => claims.iter().map(|claim| claim.id).collect(),
+            Happened::ReservationReleased { claims, .. } => claims.clone(),
+            Happened::ReservationTaken { id, .. } => vec![*id],
+            _ => Vec::new(),
+        };
+        if !claims.is_empty() {
+            let mut patterns = Vec::new();
+            for claim in claims {
+                patterns.extend(facts.claim(claim)?.map(|claim| claim.pattern));
+            }
+            fields.insert("patterns".to_owned(), json!(patterns));
+        }
         if matches!(what, Happened::MessageSent { .. }) && !bodies {
             let subject = facts.envelope(event.number)?.and_then(|message| message.subject);
             fields.extend(subject.map(|subject| ("subject".to_owned(), json!(subject))));

@@ -25,6 +25,9 @@ pub struct Line {
     /// The last claim before, where nobody held the path at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<HeldShape>,
+    /// Where nobody is known to have held it because the history begins only later: when it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begins: Option<Timestamp>,
     /// The last messages until then in the threads that the claims were made for.
     pub messages: Vec<MessageShape>,
 }
@@ -86,8 +89,11 @@ pub(super) fn look(looking: &Looking<'_>, text: &str) -> Result<Outcome> {
     }
     messages.sort_by_key(|message| message.id);
     messages.dedup_by_key(|message| message.id);
+    let first = looking.facts.events(&EventQuery::between(0, 1))?;
+    let begins = first.first().map(|event| event.payload.at).filter(|begins| held.is_empty() && *begins > to);
     Ok(Outcome::Line(Box::new(Line {
         change,
+        begins,
         last: last.as_ref().filter(|_| held.is_empty()).map(HeldShape::from),
         held: held.iter().map(HeldShape::from).collect(),
         messages,
