@@ -28,9 +28,7 @@ pub(crate) struct Place<'a> {
 /// changed around it.
 pub(crate) fn last_change(place: &Place<'_>) -> Result<Change> {
     let Place { tree, inside, path, line } = *place;
-    let unreadable = |fault: &dyn std::fmt::Display| {
-        Code::StoreIo.refuse(format!("the repository in {} cannot be read: {fault}", tree.display()))
-    };
+    let unreadable = |fault: &dyn std::fmt::Display| place.unreadable(fault);
     let repository = gix::open_opts(tree, gix::open::Options::isolated()).map_err(|fault| unreadable(&fault))?;
     let head = match repository.head().map_err(|fault| unreadable(&fault))?.kind {
         gix::head::Kind::Unborn(branch) => {
@@ -41,15 +39,16 @@ pub(crate) fn last_change(place: &Place<'_>) -> Result<Change> {
         _ => repository.head_commit().map_err(|fault| unreadable(&fault))?,
     };
     let whole = format!("{inside}{path}");
-    let blob = place.blob(&head, &whole)?;
+    let blob = place.blob(&repository, &head, &whole)?;
     let committed = place.committed(&repository, &head, &blob, &whole)?;
     let (commit, then) = origin(&repository, &head, whole.as_str().into(), committed.line).map_err(|fault| match fault {
         Unknown::CutOff => place.refuse(format!(
-            "this clone is shallow, and the history that it has does not tell when line {line} of {path} was last changed: `git fetch --unshallow` brings the rest"
+            "this clone is shallow, and the history that it has does not tell when line {line} of {path} was last changed: `{}` brings the rest",
+            place.git(&["fetch", "--unshallow"])
         )),
         Unknown::Elsewhere => place.refuse(format!(
             "this clone is partial, and what tells when line {line} of {path} was last changed is not all here: `{}` fetches it, then ask again",
-            shell::line(&["git", "blame", "--", &whole])
+            place.git(&["blame", "--", &whole])
         )),
         Unknown::Fault(fault) => unreadable(&fault),
     })?;
@@ -81,24 +80,32 @@ impl Place<'_> {
         Code::InputInvalid.refuse(why).with("path", self.path).with("line", self.line)
     }
 
-    fn blob<'a>(&self, head: &gix::Commit<'a>, whole: &str) -> Result<gix::Object<'a>> {
+    fn unreadable(&self, fault: &dyn std::fmt::Display) -> Refusal {
+        Code::StoreIo.refuse(format!("the repository in {} cannot be read: {fault}", self.tree.display()))
+    }
+
+    /// A command of git for a person, wherever that is.
+    fn git(&self, args: &[&str]) -> String {
+        shell::line(&[&["git", "-C", &*self.tree.to_string_lossy()], args].concat())
+    }
+
+    fn blob<'a>(&self, repository: &gix::Repository, head: &gix::Commit<'a>, whole: &str) -> Result<gix::Object<'a>> {
         let (path, at) = (self.path, short(head));
-        let entry = head.tree().ok().and_then(|tree| tree.lookup_entry_by_path(whole).ok().flatten());
-        let Some(entry) = entry else {
-            let ever = shell::line(&["git", "log", "--all", "--", whole]);
-            return Err(self.refuse(if self.tree.join(whole).symlink_metadata().is_ok() {
+        let tree = head.tree().map_err(|fault| self.unreadable(&fault))?;
+        let Some(entry) = tree.lookup_entry_by_path(whole).map_err(|fault| self.unreadable(&fault))? else {
+            let ever = self.git(&["log", "--all", "--", whole]);
+            let is_there = !repository.is_bare() && self.tree.join(whole).symlink_metadata().is_ok();
+            return Err(self.refuse(if is_there {
                 format!(
                     "{path} is in the working tree and not in HEAD ({at}): commit it first, or ask by the name that it has there"
                 )
             } else {
-                format!("there is no {path}, neither in HEAD ({at}) nor in the working tree; `{ever}` shows whether it was ever there")
+                format!("there is no {path}, neither in HEAD ({at}) nor in the working tree: `{ever}` shows whether it was ever there")
             }));
         };
         let mode = entry.mode();
         if mode.is_blob() {
-            return entry.object().map_err(|fault| {
-                self.refuse(format!("what HEAD ({at}) has of {path} is not in this repository: {fault}"))
-            });
+            return entry.object().map_err(|fault| self.unreadable(&fault));
         }
         Err(self.refuse(if mode.is_tree() {
             format!("{path} is a folder in HEAD ({at}), and a line is one of a file")
