@@ -9,9 +9,9 @@ use relay_core::error::Code;
 use relay_core::store::Result;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 
 use crate::filesystem::{io_refusal, sync_folder};
+use crate::presence::lives;
 
 /// Tells relay's half-made files from those of others.
 const MARK: &str = "relay-";
@@ -89,7 +89,7 @@ fn sweep(folder: &Path) {
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        let is_left = is_file && maker(&name).is_some_and(is_dead);
+        let is_left = is_file && maker(&name).is_some_and(|pid| !lives(pid));
         if is_left && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
             let _ = fs::remove_file(&path);
         }
@@ -97,13 +97,9 @@ fn sweep(folder: &Path) {
 }
 
 /// Which process a half-made file is of, where it is one of relay's.
-fn maker(name: &str) -> Option<Pid> {
+fn maker(name: &str) -> Option<u32> {
     let (_, number) = name.strip_prefix('.')?.strip_suffix(".part")?.rsplit_once('.')?;
-    Pid::from_raw(number.strip_prefix(MARK)?.parse().ok()?)
-}
-
-fn is_dead(pid: Pid) -> bool {
-    test_kill_process(pid) == Err(Errno::SRCH)
+    number.strip_prefix(MARK)?.parse().ok()
 }
 
 fn create(path: &Path) -> io::Result<File> {
