@@ -249,8 +249,15 @@ fn a_store_is_rebuilt_only_by_a_word_that_says_from_what() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     let refused = bus.relay("", ["rebuild", "store"]).fails("INPUT_INVALID").error();
     assert!(refused["message"].as_str().unwrap().contains("relay rebuild store --from-archive"), "{refused}");
-    let nothing = bus.relay("", ["rebuild", "store", "--from-archive"]).fails("ARCHIVE_UNAVAILABLE").error();
+    let nothing = bus.relay("", ["rebuild", "store", "--from-archive"]).fails("ARCHIVE_BEHIND").error();
     assert!(nothing["message"].as_str().unwrap().contains("nothing in the archive"), "{nothing}");
+    // By the playbook, as printed.
+    let drain: Vec<String> = serde_json::from_value(nothing["playbook"][0]["run"].clone()).unwrap();
+    bus.relay("", &drain[1..]).success();
+    bus.relay("", ["rebuild", "store", "--from-archive"]).success();
+    let last = bus.tip();
+    let wrong = bus.relay("", ["rebuild", "store", "--from-archive", "--lose-after", "999"]).fails("INPUT_INVALID");
+    assert_eq!(wrong.error()["message"], format!("the archive ends with #{last}, and not with #999"));
 }
 
 #[test]

@@ -145,7 +145,7 @@ pub(crate) fn former_paths(folder: &Path) -> Vec<String> {
 }
 
 /// The folder says which project it belongs to, for those who list projects.
-fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
+pub(crate) fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
     // A name without a letter in it is what a power cut can leave of one, and another name what a move can.
     if fs::read_to_string(folder.join("project")).is_ok_and(|name| name == project.as_str()) {
         return Ok(());

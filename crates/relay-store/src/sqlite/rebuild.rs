@@ -7,18 +7,21 @@ use std::path::{Path, PathBuf};
 
 use relay_core::archive::{Cursor, Entry};
 use relay_core::domain::event::{Happened, Number, hex};
-use relay_core::domain::name::Party;
+use relay_core::domain::name::{Party, ProjectKey};
 use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::erasures::{Erasures, erase_again};
 use super::fault::{self, Fault};
 use super::gate::Gate;
 use super::replay::Replay;
+use super::restore::STAGE;
 use super::{Sqlite, open};
 use crate::archive::{Archive, Shown};
 use crate::filesystem::{free_name, io_refusal, private_file, sync_folder, with_end};
+use crate::home::{former_paths, name_project};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebuilt {
@@ -28,6 +31,10 @@ pub struct Rebuilt {
     pub kept: Option<PathBuf>,
     /// How many keys are known to be used, though their answers are lost.
     pub keys: u64,
+    /// Messages that the archive has with texts which were erased since, and are again.
+    pub erased: Vec<Number>,
+    /// Whether the store that was there had other events than the archive.
+    pub parted: bool,
     pub old: Old,
 }
 
@@ -60,35 +67,56 @@ impl Meeting {
 /// says after which event they may be lost.
 pub fn rebuild(
     folder: &Path,
+    project: &ProjectKey,
     lose_after: Option<Number>,
     gate_wait: Span,
     progress: impl FnMut(Number, Number),
 ) -> Result<Rebuilt> {
     let archive = Archive::of(folder);
+    // Also where there is no folder: nothing is made for a project that has no archive.
+    archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
     let _lease = archive.lease()?;
     let _gate = Gate::take(folder, Errand { verb: "rebuild", agent: "", wait: gate_wait, durable: true })?;
-    let nothing =
-        || Code::ArchiveUnavailable.refuse(format!("there is nothing in the archive {}", archive.path().display()));
-    let mut shown = archive.shown()?.ok_or_else(nothing)?;
+    let mut shown = archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
     let cursor = shown.cursor().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
     let meeting = look(folder, &cursor)?;
     let old = match &meeting {
         Ok(meeting) => Old::Read(meeting.newest),
         Err(old) => old.clone(),
     };
+    let meeting = meeting.ok();
     // A number that is not the archive's last was said of another archive, or of an earlier one.
-    let meeting = meeting.ok().filter(|_| lose_after != Some(cursor.number));
-    if let Some(meeting) = &meeting {
+    if let Some(meeting) = meeting.as_ref().filter(|_| lose_after != Some(cursor.number)) {
         may_go(&archive, meeting, &cursor)?;
     }
-    let anew = folder.join("relay.anew.db");
-    let made = make(&anew, &archive, &mut shown, meeting.as_ref(), progress);
-    let keys = made.inspect_err(|_| remove(&anew))?;
+    if let Some(after) = lose_after.filter(|after| *after != cursor.number) {
+        let ends = format!("the archive ends with #{}, and not with #{after}", cursor.number);
+        return Err(Code::InputInvalid.refuse(ends).with("number", cursor.number));
+    }
+    let anew = folder.join(ANEW);
+    let made = make(&anew, &archive, &mut shown, meeting.as_ref(), progress).and_then(|made| {
+        must_be_of(&anew, folder, project, &archive)?;
+        if made.parted && lose_after.is_none() {
+            return Err(other_history(&archive, meeting.map_or(0, |meeting| meeting.number), &cursor));
+        }
+        let erasures = Erasures::known(folder, &old, cursor.number);
+        Ok((made, finish(&anew, &erasures)?))
+    });
+    let (Made { keys, parted }, erased) = made.inspect_err(|_| remove(&anew))?;
     let kept = set_aside(folder)?;
     let path = Sqlite::file(folder);
     fs::rename(&anew, &path).map_err(|fault| io_refusal(&path, &fault))?;
     sync_folder(folder)?;
-    Ok(Rebuilt { events: cursor.number, kept, keys, old })
+    name_project(folder, project)?;
+    Ok(Rebuilt { events: cursor.number + erased.len() as Number, kept, keys, erased, parted, old })
+}
+
+fn nothing_in(archive: &Archive) -> Refusal {
+    let path = archive.path().display();
+    let text = format!(
+        "there is nothing in the archive {path}; put a clone of it there (`git clone --bare CLONE {path}`), or take a backup with --from-backup FILE"
+    );
+    Code::ArchiveBehind.refuse(text).with("path", archive.path().to_string_lossy()).with("archived", 0)
 }
 
 /// What the old store can still say.
@@ -146,16 +174,24 @@ fn other_history(archive: &Archive, number: Number, cursor: &Cursor) -> Refusal 
     archive.diverged(&how)
 }
 
-/// Writes the new file and makes it durable; how many keys are known to be used.
+/// What came of a replay.
+struct Made {
+    /// How many keys are known to be used.
+    keys: u64,
+    /// Whether the old store has another event where it and the archive must meet.
+    parted: bool,
+}
+
+/// Writes the new file.
 fn make(
     path: &Path,
     archive: &Archive,
     shown: &mut Shown<'_>,
     meeting: Option<&Meeting>,
     mut progress: impl FnMut(Number, Number),
-) -> Result<u64> {
+) -> Result<Made> {
     remove(path);
-    let file = private_file(path).map_err(|fault| io_refusal(path, &fault))?;
+    private_file(path).map_err(|fault| io_refusal(path, &fault))?;
     let folder = path.parent().unwrap_or(path);
     let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
     let mut connection = Connection::open(path).map_err(refuse)?;
@@ -165,7 +201,7 @@ fn make(
     connection.set_prepared_statement_cache_capacity(128);
     open::lay_out(&mut connection, folder)?;
     let mut replay = Replay::begin(&connection).map_err(refuse)?;
-    let mut keys = 0;
+    let (mut keys, mut parted) = (0, false);
     let commits: Vec<Cursor> = shown.commits.iter().filter_map(|commit| commit.cursor.clone()).collect();
     let tip = commits.last().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
     for cursor in commits {
@@ -182,9 +218,7 @@ fn make(
                 }
                 _ => refuse(fault),
             })?;
-            if meeting.is_some_and(|old| old.number == number && old.differs(&replay.chain)) {
-                return Err(other_history(archive, number, &tip));
-            }
+            parted |= meeting.is_some_and(|old| old.number == number && old.differs(&replay.chain));
             keys += use_up(&connection, &entry).map_err(refuse)?;
             progress(number, tip.number);
         }
@@ -196,10 +230,43 @@ fn make(
     if let Some(number) = unexplained(&connection).map_err(refuse)? {
         return Err(archive.diverged(&format!("a text of #{number} is missing, and nobody erased it")));
     }
+    connection.close().map_err(|(_, fault)| refuse(fault))?;
+    Ok(Made { keys, parted })
+}
+
+/// What stands in the archive is another project's when neither its path nor one that it had is this project's.
+fn must_be_of(anew: &Path, folder: &Path, project: &ProjectKey, archive: &Archive) -> Result<()> {
+    let paths = || -> rusqlite::Result<Vec<String>> {
+        let connection = Connection::open(anew)?;
+        let mut payloads = connection.prepare(
+            "SELECT json_extract(payload, iif(kind = 'project_moved', '$.to', '$.path')) FROM events
+             WHERE kind IN ('project_opened', 'project_moved') ORDER BY number DESC",
+        )?;
+        payloads.query_map([], |row| row.get(0))?.collect()
+    };
+    let paths = paths().map_err(|fault| Fault::new(folder).refuse(&fault))?;
+    let own = [former_paths(folder), vec![project.to_string()]].concat();
+    if paths.iter().any(|path| own.contains(path)) {
+        return Ok(());
+    }
+    let text = format!(
+        "the archive {} is of {}, and not of {project}; put that of {project} there, or take a backup with --from-backup FILE",
+        archive.path().display(),
+        paths.first().map_or("nobody", String::as_str)
+    );
+    Err(Code::ArchiveDiverged.refuse(text).with("path", archive.path().to_string_lossy()))
+}
+
+/// Erases what is known to be erased since, and makes the file durable; which messages those were.
+fn finish(path: &Path, erasures: &Erasures) -> Result<Vec<Number>> {
+    let folder = path.parent().unwrap_or(path);
+    let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
+    let connection = Connection::open(path).map_err(refuse)?;
+    let erased = erase_again(&connection, erasures).map_err(refuse)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(refuse)?;
     connection.close().map_err(|(_, fault)| refuse(fault))?;
-    file.sync_all().map_err(|fault| io_refusal(path, &fault))?;
-    Ok(keys)
+    fs::File::open(path).and_then(|file| file.sync_all()).map_err(|fault| io_refusal(path, &fault))?;
+    Ok(erased)
 }
 
 /// A message that lacks a text which nobody erased.
@@ -257,6 +324,16 @@ fn begun(folder: &Path) -> Option<PathBuf> {
     let has = |path: &PathBuf, part: &str| with_end(path, part).exists();
     let last = (1..).map(named).take_while(|path| PARTS.iter().any(|part| has(path, part))).last()?;
     (has(&last, PARTS[0]) && !has(&last, PARTS[1])).then_some(last)
+}
+
+/// Where a store is made; written under the archive's lease.
+const ANEW: &str = "relay.anew.db";
+
+/// Clears away what somebody left who died while making a store, or restoring one: it may hold texts that are erased by
+/// now. For the holder of the archive's lease, under which both are written.
+pub(crate) fn clear(folder: &Path) {
+    remove(&folder.join(ANEW));
+    let _ = fs::remove_dir_all(folder.join(STAGE));
 }
 
 fn remove(path: &Path) {

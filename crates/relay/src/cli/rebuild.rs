@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use relay_core::domain::event::Number;
+use relay_core::domain::limits::Limits;
+use relay_core::domain::name::ProjectKey;
 use relay_core::error::Code;
 use relay_core::store::Result;
 use relay_store::archive::Old;
-use relay_store::sqlite::backup;
 use relay_store::sqlite::rebuild::{self, Rebuilt};
+use relay_store::sqlite::restore::{self, Restored};
 use serde_json::json;
 
 use crate::app::{App, Said};
@@ -91,10 +93,10 @@ fn archive(app: &App) -> Result<Said> {
 }
 
 fn store(app: &App, lose_after: Option<Number>) -> Result<Said> {
-    let (_, project, folder) = app.folder()?;
-    let (_, limits) = app.home()?;
+    let (project, folder, limits) = place(app)?;
     let mut progress = Progress::new(app);
-    let rebuilt = rebuild::rebuild(&folder, lose_after, limits.gate_wait, |done, of| progress.at("store", done, of))?;
+    let at = |done, of| progress.at("store", done, of);
+    let rebuilt = rebuild::rebuild(&folder, &project, lose_after, limits.gate_wait, at)?;
     drop(progress);
     let missing = missing(&rebuilt);
     let events = rebuilt.events;
@@ -104,21 +106,44 @@ fn store(app: &App, lose_after: Option<Number>) -> Result<Said> {
     if let Some(kept) = &kept {
         let _ = writeln!(text, "The old one is kept in {kept}.");
     }
+    text.push_str(&erased_again(&rebuilt.erased));
     let _ = writeln!(text, "What could be missing:");
     for line in &missing {
         let _ = writeln!(text, "  {line}");
     }
-    let result = json!({"events": events, "kept": kept, "keys_used": rebuilt.keys, "missing": missing});
+    let result = json!({
+        "events": events, "kept": kept, "keys_used": rebuilt.keys, "missing": missing, "erased_again": rebuilt.erased
+    });
     Ok(Said { result, text, signals: Vec::new(), next: vec!["relay verify".to_owned()] })
+}
+
+/// The project and its folder, which may be gone altogether.
+fn place(app: &App) -> Result<(ProjectKey, PathBuf, Limits)> {
+    let (home, limits) = app.home()?;
+    let project = app.project()?;
+    // The history of one that was moved is where it is now.
+    if !home.moved_from(|path| path == project.as_str())?.is_empty() {
+        app.folder()?;
+    }
+    let folder = home.folder(&project);
+    Ok((project, folder, limits))
+}
+
+fn erased_again(messages: &[Number]) -> String {
+    if messages.is_empty() {
+        return String::new();
+    }
+    let numbers: Vec<String> = messages.iter().map(|number| format!("#{number}")).collect();
+    format!("Erased again, as it was before: {}.\n", numbers.join(", "))
 }
 
 /// The store as a backup has it. An archive that knows more than that is made anew with it, or it would be in the way of
 /// everything that comes.
 fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
-    let (_, project, folder) = app.folder()?;
-    let (_, limits) = app.home()?;
+    let (project, folder, limits) = place(app)?;
     let file = environment::working_directory()?.join(file);
-    let restored = backup::restore(&folder, &project, &file, limits.gate_wait, lose_after)?;
+    let restored = restore::restore(&folder, &project, &file, limits.gate_wait, lose_after)?;
+    let missing = lost(&restored);
     let events = restored.number;
     let mut text = format!("The store of {project} is as its backup was and has everything up to #{events}.\n");
     let kept = restored.kept.map(|kept| kept.to_string_lossy().into_owned());
@@ -127,9 +152,9 @@ fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
     }
     if restored.lost > 0 {
         let lost = render::count(usize::try_from(restored.lost).unwrap_or(usize::MAX), "event");
-        let _ = writeln!(text, "Lost with it: {lost}, up to #{}.", events + restored.lost);
+        let _ = writeln!(text, "Lost with it: {lost}, up to #{}.", restored.known);
     }
-    let missing = unknown(&restored.old, events + restored.lost);
+    text.push_str(&erased_again(&restored.erased));
     if let Some(missing) = &missing {
         let _ = writeln!(text, "What could be missing: {missing}.");
     }
@@ -147,9 +172,19 @@ fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
             }
         }
     }
-    let result =
-        json!({"events": events, "lost": restored.lost, "missing": missing, "kept": kept, "archive": made_anew});
+    let result = json!({
+        "events": events, "lost": restored.lost, "missing": missing, "kept": kept, "archive": made_anew,
+        "erased_again": restored.erased
+    });
     Ok(Said { result, text, signals: Vec::new(), next })
+}
+
+/// What a backup could not give back, in words.
+fn lost(restored: &Restored) -> Option<String> {
+    match restored.old {
+        rebuild::Old::Read(newest) if restored.parted => Some(of_another(newest)),
+        _ => unknown(&restored.old, restored.known),
+    }
 }
 
 /// What an old file that says nothing may have had after this event, in words.
@@ -159,13 +194,21 @@ fn unknown(old: &rebuild::Old, after: Number) -> Option<String> {
         rebuild::Old::Gone => "is gone",
         rebuild::Old::Unreadable => "cannot be read",
     };
-    Some(format!("events after #{after}; the old file {how} and cannot say how many"))
+    Some(format!(
+        "events after #{after}; the old file {how} and cannot say how many, and what they erased is readable again"
+    ))
+}
+
+/// What is not here though it is known.
+fn of_another(newest: Number) -> String {
+    format!("what is only in the old file, whose history is another and goes to #{newest}")
 }
 
 /// What the archive could not give back, in words.
 fn missing(rebuilt: &Rebuilt) -> Vec<String> {
-    let after = rebuilt.events;
+    let after = rebuilt.events - rebuilt.erased.len() as Number;
     let events = unknown(&rebuilt.old, after).unwrap_or_else(|| match rebuilt.old {
+        rebuild::Old::Read(newest) if rebuilt.parted => of_another(newest),
         rebuild::Old::Read(newest) if newest > after => {
             format!("events #{} to #{newest}, which are in the old file", after + 1)
         }
