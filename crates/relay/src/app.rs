@@ -12,7 +12,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
 use relay_core::store::{Clock, Random, Result};
 use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
-use relay_core::wire::v1::{Answer, Failure, Signal};
+use relay_core::wire::v1::{Answer, Failure, Signal, SignalCode};
 use relay_store::sqlite::Sqlite;
 use relay_store::{Home, SystemRandom, repository};
 
@@ -201,6 +201,10 @@ impl App {
     }
 
     pub fn run_in(&self, opened: &Opened, request: &Request) -> u8 {
+        self.run_recovered(opened, request, None)
+    }
+
+    fn run_recovered(&self, opened: &Opened, request: &Request, recovered: Option<Signal>) -> u8 {
         let ctx = match self.context(opened) {
             Ok(ctx) => ctx,
             Err(refusal) => return self.fail_outside(request.verb(), &refusal),
@@ -210,7 +214,18 @@ impl App {
             return self.fail(&recover::failure(&ctx, request, &Code::Internal.refuse("broken by a test")));
         }
         let status = match self.ask(&ctx, request) {
-            Ok(done) => self.succeed(&ctx, &done),
+            Ok(mut done) => {
+                done.signals.extend(recovered);
+                self.succeed(&ctx, &done)
+            }
+            // Trying again with the file that is open heals nothing when another has taken its place.
+            Err(refusal) if recovered.is_none() && opened.store.was_replaced() && recover::heals(request, &refusal) => {
+                let text = format!("{} on the first try of {}; opened the store anew", refusal.code, request.verb());
+                return match self.open(Some(request)) {
+                    Ok(anew) => self.run_recovered(&anew, request, Some(Signal::new(SignalCode::Recovered, text))),
+                    Err(refusal) => self.fail_outside(request.verb(), &refusal),
+                };
+            }
             Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
         };
         self.leave(opened);

@@ -155,6 +155,11 @@ impl Sqlite {
         }
     }
 
+    /// Whether another file stands in the place of the one that is open.
+    pub fn was_replaced(&self) -> bool {
+        open::file_id(&self.folder).is_some_and(|file| file != self.file)
+    }
+
     fn log_bytes(&self) -> u64 {
         std::fs::metadata(self.folder.join("relay.db-wal")).map_or(0, |metadata| metadata.len())
     }
