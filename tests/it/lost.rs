@@ -166,3 +166,41 @@ fn a_backup_from_before_a_move_that_nobody_remembers_is_followed() {
     // What lives on under its new path does not come back under the old one as well.
     restore(&old).fails("AGENT_NOT_REGISTERED");
 }
+
+/// The steps of a refusal that are commands, as they are printed.
+fn commands(error: &Value) -> Vec<Vec<String>> {
+    let steps = error["playbook"].as_array().unwrap().iter();
+    steps.filter_map(|step| serde_json::from_value(step["run"].clone()).ok()).collect()
+}
+
+/// An event that is damaged before it was copied: nothing but the old file has it, and that cannot give it.
+#[test]
+fn the_steps_out_of_a_damaged_store_lead_out() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("", ["drain", "--wait"]).success();
+    let last = bus.tip();
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let store = rusqlite::Connection::open(bus.store().join("relay.db")).unwrap();
+    store.execute("UPDATE texts SET text = 'tent' WHERE field = 'body'", []).unwrap();
+    drop(store);
+    let mut error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
+    let [_, drain, rebuild] = &commands(&error)[..] else { panic!("{error}") };
+    assert_eq!(bus.relay("", &drain[1..]).fails("STORE_DAMAGED").error()["playbook"], error["playbook"]);
+    error = bus.relay("", &rebuild[1..]).fails("ARCHIVE_BEHIND").error();
+    let [again, give_up] = &commands(&error)[..] else { panic!("{error}") };
+    assert_eq!(again, drain);
+    let rebuilt = bus.relay("", &give_up[1..]).success().result();
+    assert_eq!(rebuilt["events"], last);
+    assert_eq!(bus.relay("", ["verify"]).success().signals(), [""; 0]);
+}
+
+#[test]
+fn a_command_that_remembers_no_answer_takes_no_key() {
+    let bus = Bus::with(&["BlueLake"]);
+    let place = bus.path("shop.db");
+    for args in [&["backup", place.to_str().unwrap()] as &[&str], &["rebuild", "archive"], &["drain"], &["verify"]] {
+        let refused = bus.relay("", [args, &["--idempotency-key", "K"]].concat()).fails("INPUT_INVALID").error();
+        assert!(text(&refused["message"]).contains("without --idempotency-key"), "{refused}");
+        bus.relay("", args).success();
+    }
+}

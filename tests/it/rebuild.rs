@@ -380,6 +380,8 @@ fn a_rebuild_that_died_between_two_moves_is_made_again() {
     let rebuilt = bus.relay("", ["rebuild", "store", "--from-archive"]).success().result();
     assert_eq!(rebuilt["kept"], store.join("relay.before-1.db").to_str().unwrap());
     assert_eq!(fs::read(store.join("relay.before-1.db-wal")).unwrap(), log, "the log went with its file");
+    let missing = rebuilt["missing"][0].as_str().unwrap();
+    assert!(missing.contains(&format!("was moved to {}", rebuilt["kept"].as_str().unwrap())), "{missing}");
     assert_eq!(messages(&bus), 1);
     assert!(!store.join("relay.anew.db").exists());
     let next = bus.relay("", ["rebuild", "store", "--from-archive"]).success().result();
@@ -393,6 +395,20 @@ fn places(store: &Path) -> Vec<u8> {
 
 #[test]
 fn a_writer_that_opened_the_old_file_does_not_write_into_it() {
+    replaced_while_it_waits(&["--no-recover"], |run| {
+        let error = run.fails("STORE_BUSY").error();
+        assert!(error["message"].as_str().unwrap().contains("was rebuilt"), "{error}");
+    });
+}
+
+#[test]
+fn a_send_that_waited_while_the_store_was_replaced_heals_itself() {
+    replaced_while_it_waits(&[], |run| {
+        assert!(run.success().signals().contains(&"RECOVERED".to_owned()));
+    });
+}
+
+fn replaced_while_it_waits(flags: &[&str], check: impl FnOnce(Run)) {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     bus.send("BlueLake", "RedForest", "bd-1", "Login");
     bus.relay("", ["drain", "--wait"]).success();
@@ -400,7 +416,7 @@ fn a_writer_that_opened_the_old_file_does_not_write_into_it() {
     let gate = File::options().read(true).write(true).open(store.join("gate")).unwrap();
     gate.lock().unwrap();
     let before = places(&store);
-    let mut command = bus.args("BlueLake", [&SEND[..], &["--idempotency-key", "K"]].concat());
+    let mut command = bus.args("BlueLake", [&SEND[..], &["--idempotency-key", "K"], flags].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while places(&store) == before {
         std::thread::yield_now();
@@ -413,13 +429,13 @@ fn a_writer_that_opened_the_old_file_does_not_write_into_it() {
     }
     fs::rename(store.join("relay.anew.db"), store.join("relay.db")).unwrap();
     drop(gate);
-    let run = Run::new("send".to_owned(), &child.wait_with_output().unwrap()).fails("STORE_BUSY");
-    assert!(run.error()["message"].as_str().unwrap().contains("was rebuilt"), "{}", run.stdout);
+    check(Run::new("send".to_owned(), &child.wait_with_output().unwrap()));
     let old = Connection::open(aside("relay.db")).unwrap();
     let count =
         |store: &Connection| -> u64 { store.query_row("SELECT count(*) FROM messages", [], |row| row.get(0)).unwrap() };
     assert_eq!(count(&old), 1, "nothing was written there");
-    send_with_key(&bus, "K").success();
+    let again = bus.relay("BlueLake", [&SEND[..], &["--idempotency-key", "K"], flags].concat());
+    again.success();
     assert_eq!(messages(&bus), 2);
 }
 

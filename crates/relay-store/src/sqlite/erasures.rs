@@ -19,22 +19,25 @@ use crate::archive::Archive;
 pub(super) struct Erasures {
     redactions: Vec<Entry>,
     messages: BTreeMap<Number, String>,
+    /// Whether all could be asked for that was known to have happened.
+    pub is_whole: bool,
 }
 
 impl Erasures {
     /// All that the store in a folder knows of; where it cannot say, what the archive does of the time after an event.
     pub fn known(folder: &Path, old: &Old, after: Number) -> Self {
-        let in_store = || match old {
-            Old::Read(_) => Self::in_store(&Sqlite::file(folder)).ok(),
-            Old::Gone | Old::Unreadable => None,
+        let newest = match old {
+            Old::Read(newest) => *newest,
+            Old::Gone | Old::Aside(_) | Old::Unreadable => 0,
         };
-        in_store().or_else(|| Self::in_archive(&Archive::of(folder), after)).unwrap_or_default()
+        let in_store = if newest > 0 { Self::in_store(&Sqlite::file(folder)).ok() } else { None };
+        in_store.or_else(|| Self::in_archive(&Archive::of(folder), after, newest)).unwrap_or_default()
     }
 
-    pub fn in_store(path: &Path) -> rusqlite::Result<Self> {
+    fn in_store(path: &Path) -> rusqlite::Result<Self> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let sql = "SELECT number, payload FROM events WHERE kind = 'message_redacted' ORDER BY number";
-        let mut erasures = Erasures::default();
+        let mut erasures = Erasures { is_whole: true, ..Erasures::default() };
         let mut found = connection.prepare(sql)?;
         let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for row in found {
@@ -44,10 +47,10 @@ impl Erasures {
         Ok(erasures)
     }
 
-    fn in_archive(archive: &Archive, after: Number) -> Option<Self> {
+    fn in_archive(archive: &Archive, after: Number, newest: Number) -> Option<Self> {
         let mut shown = archive.shown().ok()??;
         let last = shown.cursor()?.number;
-        let mut erasures = Erasures::default();
+        let mut erasures = Erasures { is_whole: last >= newest, ..Erasures::default() };
         for number in after + 1..=last {
             let entry = shown.entry(number).ok()?;
             let _ = erasures.add(entry, |number| Ok(shown.entry(number).ok().map(|entry| entry.canonical)));

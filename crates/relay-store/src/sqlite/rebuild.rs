@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use relay_core::archive::{Cursor, Entry};
 use relay_core::domain::event::{Happened, Number, hex};
 use relay_core::domain::name::{Party, ProjectKey};
+use relay_core::domain::shell;
 use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
@@ -20,7 +21,7 @@ use super::replay::Replay;
 use super::restore::STAGE;
 use super::{Sqlite, open};
 use crate::archive::{Archive, Shown};
-use crate::filesystem::{free_name, io_refusal, private_file, sync_folder, with_end};
+use crate::filesystem::{free_name, io_refusal, private_file, private_folder, sync_folder, with_end};
 use crate::home::{former_paths, name_project};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Rebuilt {
     pub keys: u64,
     /// Messages that the archive has with texts which were erased since, and are again.
     pub erased: Vec<Number>,
+    /// Whether others may have been that the old store could not tell of.
+    pub erased_more: bool,
     /// Whether the store that was there had other events than the archive.
     pub parted: bool,
     pub old: Old,
@@ -42,10 +45,21 @@ pub struct Rebuilt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Old {
     Gone,
+    /// An attempt that died had moved it there.
+    Aside(PathBuf),
     /// It cannot say what it had.
     Unreadable,
     /// Its newest event.
     Read(Number),
+}
+
+impl Old {
+    /// Where the file is not that should be there. Asked before the leftovers of an earlier attempt are cleared away.
+    pub(super) fn gone(folder: &Path) -> Self {
+        let has_died = [ANEW, STAGE].iter().any(|name| folder.join(name).exists());
+        let aside = last_aside(folder).filter(|_| has_died);
+        aside.map_or(Old::Gone, |aside| Old::Aside(with_end(&aside, PARTS[0])))
+    }
 }
 
 /// What the old store says where its history and the archive's must meet.
@@ -75,6 +89,9 @@ pub fn rebuild(
     let archive = Archive::of(folder);
     // Also where there is no folder: nothing is made for a project that has no archive.
     archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
+    // A clone that somebody put there brought its folder along.
+    folder.parent().map_or(Ok(()), private_folder)?;
+    private_folder(folder)?;
     let _lease = archive.lease()?;
     let _gate = Gate::take(folder, Errand { verb: "rebuild", agent: "", wait: gate_wait, durable: true })?;
     let mut shown = archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
@@ -100,30 +117,31 @@ pub fn rebuild(
             return Err(other_history(&archive, meeting.map_or(0, |meeting| meeting.number), &cursor));
         }
         let erasures = Erasures::known(folder, &old, cursor.number);
-        Ok((made, finish(&anew, &erasures)?))
+        Ok((made, finish(&anew, &erasures)?, !erasures.is_whole))
     });
-    let (Made { keys, parted }, erased) = made.inspect_err(|_| remove(&anew))?;
+    let (Made { keys, parted }, erased, erased_more) = made.inspect_err(|_| remove(&anew))?;
     let kept = set_aside(folder)?;
     let path = Sqlite::file(folder);
     fs::rename(&anew, &path).map_err(|fault| io_refusal(&path, &fault))?;
     sync_folder(folder)?;
     name_project(folder, project)?;
-    Ok(Rebuilt { events: cursor.number + erased.len() as Number, kept, keys, erased, parted, old })
+    Ok(Rebuilt { events: cursor.number + erased.len() as Number, kept, keys, erased, erased_more, parted, old })
 }
 
 fn nothing_in(archive: &Archive) -> Refusal {
-    let path = archive.path().display();
+    let path = archive.path().to_string_lossy();
     let text = format!(
-        "there is nothing in the archive {path}; put a clone of it there (`git clone --bare CLONE {path}`), or take a backup with --from-backup FILE"
+        "there is nothing in the archive {path}; put a clone of it there (`{}`), or take a backup with --from-backup FILE",
+        shell::line(&["git", "clone", "--bare", "CLONE", &path])
     );
-    Code::ArchiveBehind.refuse(text).with("path", archive.path().to_string_lossy()).with("archived", 0)
+    Code::ArchiveBehind.refuse(text).with("path", archive.path().to_string_lossy())
 }
 
 /// What the old store can still say.
 fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, Old>> {
     let path = Sqlite::file(folder);
     if fs::symlink_metadata(&path).is_err() {
-        return Ok(Err(Old::Gone));
+        return Ok(Err(Old::gone(folder)));
     }
     if open::must_be_there(folder).is_err() {
         return Ok(Err(Old::Unreadable));
@@ -320,10 +338,15 @@ pub(super) fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
 
 /// The last file that was moved away, when its log was not.
 fn begun(folder: &Path) -> Option<PathBuf> {
+    last_aside(folder).filter(|last| !with_end(last, PARTS[1]).exists())
+}
+
+/// The last file that was moved away.
+fn last_aside(folder: &Path) -> Option<PathBuf> {
     let named = |number: u32| folder.join(format!("relay.before-{number}"));
     let has = |path: &PathBuf, part: &str| with_end(path, part).exists();
-    let last = (1..).map(named).take_while(|path| PARTS.iter().any(|part| has(path, part))).last()?;
-    (has(&last, PARTS[0]) && !has(&last, PARTS[1])).then_some(last)
+    let last = (1..).map(named).take_while(|path| PARTS.iter().any(|part| has(path, part))).last();
+    last.filter(|last| has(last, PARTS[0]))
 }
 
 /// Where a store is made; written under the archive's lease.

@@ -36,6 +36,8 @@ pub struct Restored {
     pub parted: bool,
     /// Messages that were erased after the backup was made, and are again.
     pub erased: Vec<Number>,
+    /// Whether others may have been that nobody could tell of.
+    pub erased_more: bool,
     /// The store that was there.
     pub old: Old,
     /// Where the store that was there is kept.
@@ -97,12 +99,14 @@ pub fn restore(
     lose_after: Option<Number>,
 ) -> Result<Restored> {
     if !folder.is_dir() {
-        make_folder(folder, project, backup)?;
+        must_name(project, backup)?;
     }
+    folder.parent().map_or(Ok(()), private_folder)?;
+    private_folder(folder)?;
     // Before anything is staged: there is one place for it.
     let _lease = Archive::of(folder).lease()?;
     open::must_not_have_moved(folder)?;
-    let stage = folder.join(STAGE);
+    let (stage, gone) = (folder.join(STAGE), Old::gone(folder));
     let outcome = staged(&stage, backup).and_then(|contents| {
         let _gate = Gate::take(folder, Errand { verb: "restore", agent: "", wait, durable: true })?;
         let now = Now::read(folder)?;
@@ -115,14 +119,16 @@ pub fn restore(
         let known = now.number().unwrap_or(0).max(archived).max(contents.number);
         let archive_parts = archive_parts(&stage, &contents, cursor.as_ref())?;
         let begun_anew = must_be_of(folder, project, backup, &contents, &now)?;
-        let parted = begun_anew || archive_parts || store_parts(folder, &stage, &contents, &now)?;
+        let store_parts = store_parts(folder, &stage, &contents, &now)?;
+        let parted = begun_anew || archive_parts || store_parts;
         let mut restored = Restored {
             number: contents.number,
             lost: known - contents.number,
             known,
             parted,
             erased: Vec::new(),
-            old: now.old,
+            erased_more: false,
+            old: if now.old == Old::Gone { gone } else { now.old },
             kept: None,
             archive_leads: archived > contents.number || archive_parts,
         };
@@ -132,6 +138,9 @@ pub fn restore(
                 let why = format!("{project} has begun another history since, which goes to #{newest}");
                 return Err(asks_consent(backup, &contents, &why, Some(newest)));
             }
+            None if archive_parts && !store_parts => {
+                return Err(asks_consent(backup, &contents, "the archive has another history by now", None));
+            }
             None => must_lose_nothing(backup, &contents, &restored, is_known)?,
             Some(after) if after == contents.number => {}
             Some(after) => {
@@ -140,6 +149,7 @@ pub fn restore(
             }
         }
         let erasures = Erasures::known(folder, &restored.old, contents.number);
+        restored.erased_more = !erasures.is_whole;
         restored.erased = erased_again(&stage, &erasures)?;
         restored.number += restored.erased.len() as Number;
         restored.kept = rebuild::set_aside(folder)?;
@@ -156,14 +166,11 @@ pub fn restore(
 /// Where a backup is copied to before it is put in the store's place; written under the archive's lease.
 pub(super) const STAGE: &str = "restoring";
 
-/// The folder of a project of which nothing is left. A backup of another makes none.
-fn make_folder(folder: &Path, project: &ProjectKey, backup: &Path) -> Result<()> {
+/// For a project of which nothing is left: a backup of another makes it no folder.
+fn must_name(project: &ProjectKey, backup: &Path) -> Result<()> {
+    fs::File::open(backup).map_err(|fault| not_restorable(backup, &fault.to_string()))?;
     let key = Contents::key(backup).map_err(|fault| not_restorable(backup, &no_store(&fault)))?;
-    if key != *project {
-        return Err(of_another(project, backup, &key));
-    }
-    folder.parent().map_or(Ok(()), private_folder)?;
-    private_folder(folder)
+    if key == *project { Ok(()) } else { Err(of_another(project, backup, &key)) }
 }
 
 /// The backup as a store of its own, checked from the file's header to the last projection.

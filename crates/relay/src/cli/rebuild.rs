@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use relay_core::domain::event::Number;
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::ProjectKey;
-use relay_core::error::Code;
+use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use relay_store::archive::Old;
 use relay_store::sqlite::rebuild::{self, Rebuilt};
@@ -42,6 +42,10 @@ enum What {
     /// `recover --retry`, and what another project was yet to be told. A key that was used before the rebuild stays used.
     /// Where the old store can still be read and has events that the archive lacks, this is refused: `relay drain --wait`
     /// copies them first.
+    ///
+    /// Also where relay's home has nothing left of the project: a backup is enough, and so is a clone of the archive that is
+    /// put back in its place. Texts that were erased after the backup was made, or after the archive's last event, are
+    /// erased again where the old store or the archive can still say which; where neither can, they are readable again.
     #[command(
         after_help = "Examples:\n  relay rebuild store --from-archive\n  relay rebuild store --from-archive --lose-after 120\n  relay rebuild store --from-backup /mnt/usb/shop.db"
     )]
@@ -96,7 +100,11 @@ fn store(app: &App, lose_after: Option<Number>) -> Result<Said> {
     let (project, folder, limits) = place(app)?;
     let mut progress = Progress::new(app);
     let at = |done, of| progress.at("store", done, of);
-    let rebuilt = rebuild::rebuild(&folder, &project, lose_after, limits.gate_wait, at)?;
+    let rebuilt = rebuild::rebuild(&folder, &project, lose_after, limits.gate_wait, at);
+    let rebuilt = rebuilt.map_err(|refusal| match app.folder() {
+        Err(nobody) if refusal.code == Code::ArchiveBehind => both(&nobody, &refusal),
+        _ => refusal,
+    })?;
     drop(progress);
     let missing = missing(&rebuilt);
     let events = rebuilt.events;
@@ -115,6 +123,13 @@ fn store(app: &App, lose_after: Option<Number>) -> Result<Said> {
         "events": events, "kept": kept, "keys_used": rebuilt.keys, "missing": missing, "erased_again": rebuilt.erased
     });
     Ok(Said { result, text, signals: Vec::new(), next: vec!["relay verify".to_owned()] })
+}
+
+/// Where there is neither a project nor an archive of one, both are said.
+fn both(nobody: &Refusal, nothing: &Refusal) -> Refusal {
+    let both = nobody.code.refuse(format!("{}, and {}", nobody.message, nothing.message));
+    let details = nobody.details.iter().chain(&nothing.details);
+    details.fold(both, |both, (name, value)| both.with(name, value.clone()))
 }
 
 /// The project and its folder, which may be gone altogether.
@@ -179,9 +194,13 @@ fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
     Ok(Said { result, text, signals: Vec::new(), next })
 }
 
+const READABLE_AGAIN: &str =
+    "what was erased since may be readable again: the old file cannot say what was, and `relay redact` erases it anew";
+
 /// What a backup could not give back, in words.
 fn lost(restored: &Restored) -> Option<String> {
     match restored.old {
+        rebuild::Old::Read(_) if restored.erased_more => Some(READABLE_AGAIN.to_owned()),
         rebuild::Old::Read(newest) if restored.parted => Some(of_another(newest)),
         _ => unknown(&restored.old, restored.known),
     }
@@ -191,8 +210,9 @@ fn lost(restored: &Restored) -> Option<String> {
 fn unknown(old: &rebuild::Old, after: Number) -> Option<String> {
     let how = match old {
         rebuild::Old::Read(_) => return None,
-        rebuild::Old::Gone => "is gone",
-        rebuild::Old::Unreadable => "cannot be read",
+        rebuild::Old::Gone => "is gone".to_owned(),
+        rebuild::Old::Aside(path) => format!("was moved to {} before this", path.display()),
+        rebuild::Old::Unreadable => "cannot be read".to_owned(),
     };
     Some(format!(
         "events after #{after}; the old file {how} and cannot say how many, and what they erased is readable again"
@@ -219,5 +239,7 @@ fn missing(rebuilt: &Rebuilt) -> Vec<String> {
         render::count(usize::try_from(rebuilt.keys).unwrap_or(usize::MAX), "used key")
     );
     let rest = ["failed requests kept for `recover --retry`", "what another project was yet to be told"];
-    [vec![events, answers], rest.map(str::to_owned).to_vec()].concat()
+    let erased =
+        (rebuilt.erased_more && matches!(rebuilt.old, rebuild::Old::Read(_))).then(|| READABLE_AGAIN.to_owned());
+    [vec![events, answers], rest.map(str::to_owned).to_vec(), erased.into_iter().collect()].concat()
 }
