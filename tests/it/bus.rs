@@ -15,11 +15,6 @@ pub struct Bus {
     root: TempDir,
 }
 
-/// How often a test repeats something that it does `ordinarily` this often; `scripts/long` wants more.
-pub fn times(ordinarily: usize) -> usize {
-    ordinarily * std::env::var("RELAY_TIMES").map_or(1, |times| times.parse::<usize>().unwrap())
-}
-
 pub fn minutes(count: i64) -> i64 {
     count * 60_000
 }

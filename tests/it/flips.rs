@@ -10,7 +10,8 @@ use relay_store::verify::{Finding, verify};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::bus::{Bus, times};
+use crate::bus::Bus;
+use crate::effort::{summary, times};
 
 /// A store with something of everything in it, all of it in the archive too.
 fn filled() -> Bus {
@@ -191,6 +192,7 @@ fn a_byte_of_an_event_is_found() {
     assert!(found_nothing(scratch.store_of(&scratch.whole).path()));
     let cells = scratch.event_cells();
     flip_cells(&mut scratch, &cells, times(400));
+    summary(&format!("flips in event rows: {}, all found", times(400)));
 }
 
 /// Flips before the columns. SQLite may find no row there any more, so that nobody can say which one it was.
@@ -214,6 +216,7 @@ fn flip_headers(
         }
         done += 1;
     }
+    summary(&format!("flips before rows: {done}, all found"));
 }
 
 #[test]
@@ -250,6 +253,7 @@ fn a_byte_of_a_text_is_found() {
     let cells = scratch.text_cells();
     assert!(cells.len() >= 10);
     flip_cells(&mut scratch, &cells, times(200));
+    summary(&format!("flips in texts: {}, all found", times(200)));
 }
 
 #[test]
@@ -273,6 +277,7 @@ fn a_byte_of_a_pack_or_its_index_is_found() {
         assert!(findings.iter().any(|finding| finding.what.contains(name)), "{name}: {findings:?}");
         write(file, &whole);
     }
+    summary(&format!("flips in packs and their indexes: {}, all found", times(300)));
 }
 
 /// Whatever of the repository is no object: where its history ends, which branch a clone takes, and how it is to be read.

@@ -13,6 +13,7 @@
 compile_error!("these tests need the test doors: run `scripts/test`, or `cargo test --features test-doors`");
 
 mod bus;
+mod effort;
 
 mod archive;
 mod backup;

@@ -5,7 +5,8 @@ use std::sync::Barrier;
 
 use serde_json::Value;
 
-use crate::bus::{Bus, Run, times};
+use crate::bus::{Bus, Run};
+use crate::effort::times;
 
 const PROCESSES: usize = 64;
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bus::{Bus, Run, times};
+use crate::bus::{Bus, Run};
+use crate::effort::times;
 
 const LANES: usize = 4;
 const RACES: usize = 1_000;

@@ -58,7 +58,7 @@ fn main() {
         fill.claim(&mut *tx, index, shape == "stars");
     }
     tx.commit().unwrap();
-    store.drain(Span::seconds(60)).unwrap();
+    store.settle(Span::seconds(60)).unwrap();
 }
 
 struct Fill {

@@ -13,8 +13,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use super::oracle::{Archive, Done, assert_nowhere, assert_whole, events_of};
-use super::summary;
-use crate::bus::{Bus, Run, run, times};
+use crate::bus::{Bus, Run, run};
+use crate::effort::{summary, times};
 
 /// The calls that change what a disk holds, or make it last.
 const CALLS: &str = "write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,sync_file_range,msync,rename,renameat,renameat2,\

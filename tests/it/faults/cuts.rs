@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::oracle::{Archive, Done, Ledger, assert_whole};
 use super::senders::{Dice, SENDERS, Senders};
-use super::{count, progress, summary};
 use crate::bus::{Bus, Run, run};
+use crate::effort::{count, progress, summary};
 use crate::privilege::{AS_ROOT, Stage, is_root};
 
 /// So many cuts, and a new file system begins: making a store and its archive is cut off too.

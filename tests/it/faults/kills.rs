@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::oracle::{Archive, Ledger, assert_whole};
 use super::senders::{Dice, SENDERS, Senders};
-use super::{count, progress, summary};
 use crate::bus::Bus;
+use crate::effort::{count, progress, summary};
 
 /// So many kills, and everything is looked at.
 const ROUND: usize = 50;

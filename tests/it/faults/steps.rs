@@ -5,8 +5,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::oracle::{Archive, Done, assert_nowhere, assert_whole, connect, events_of};
-use super::summary;
 use crate::bus::{Bus, Run, run};
+use crate::effort::summary;
 
 /// Every place, and the class that the step before it fails with; none where nothing is left to fail.
 pub const POINTS: [(&str, Option<&str>); 17] = [

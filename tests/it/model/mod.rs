@@ -23,7 +23,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
-use crate::bus::{EPOCH, times};
+use crate::bus::EPOCH;
+use crate::effort::{summary, times};
 use drive::{Binary, Driver, InProcess};
 use state::{Expected, Model};
 use steps::Step;
@@ -160,6 +161,7 @@ fn run<D: Driver + 'static>(wanted: usize, longest: usize) {
             panic!("seed {}: {fault}", seed + round);
         }
         if D::tally().steps() >= times(wanted) {
+            summary(&format!("model: {} random steps came out as it says", D::tally().steps()));
             return;
         }
     }

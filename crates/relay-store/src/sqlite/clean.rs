@@ -5,8 +5,9 @@ use relay_core::domain::time::Span;
 use relay_core::error::Code;
 use relay_core::store::{Errand, Result};
 
-use super::Sqlite;
+use super::fault::is_of_the_disk;
 use super::gate::Gate;
+use super::{Sqlite, doubt};
 
 /// What a vacuum needs: the store once more in a temporary file, and once more in the log.
 const ROOM: u64 = 2;
@@ -19,6 +20,7 @@ impl Sqlite {
         }
         let _gate = Gate::take(&self.folder, Errand { verb: "clean", agent: "", wait: gate_wait, durable: true })?;
         self.must_be_current()?;
+        doubt::settle(&self.folder)?;
         // A rewritten store is not rewritten again for a log that somebody still reads.
         if self.any("SELECT EXISTS (SELECT 1 FROM cleanings WHERE NOT rewritten)")? {
             self.rewrite()?;
@@ -55,6 +57,11 @@ impl Sqlite {
     }
 
     fn batch(&self, sql: &str) -> Result<()> {
-        self.connection.execute_batch(sql).map_err(|fault| self.refuse(&fault))
+        self.connection.execute_batch(sql).map_err(|fault| {
+            if is_of_the_disk(&fault) {
+                doubt::note(&self.folder);
+            }
+            self.refuse(&fault)
+        })
     }
 }

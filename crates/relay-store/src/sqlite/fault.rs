@@ -57,7 +57,7 @@ impl<'a> Fault<'a> {
     /// What a commit failed with. Once the log is written, an I/O error leaves open whether the next one to read it finds the
     /// commit, however full the disk is.
     pub(super) fn refuse_commit(&self, fault: &Error) -> Refusal {
-        if fault.sqlite_error_code() != Some(ErrorCode::SystemIoFailure) {
+        if !is_of_the_disk(fault) {
             return self.refuse(fault);
         }
         let path = Sqlite::file(self.folder);
@@ -96,4 +96,8 @@ impl<'a> Fault<'a> {
 
 fn is_damage(fault: &Error) -> bool {
     matches!(fault.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+pub(super) fn is_of_the_disk(fault: &Error) -> bool {
+    fault.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }

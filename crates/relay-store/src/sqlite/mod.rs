@@ -4,6 +4,7 @@ mod apply;
 pub mod backup;
 mod clean;
 mod compare;
+mod doubt;
 mod entries;
 mod erasures;
 mod facts;
@@ -161,7 +162,7 @@ impl Sqlite {
     }
 
     fn log_bytes(&self) -> u64 {
-        std::fs::metadata(self.folder.join("relay.db-wal")).map_or(0, |metadata| metadata.len())
+        std::fs::metadata(doubt::log(&self.folder)).map_or(0, |metadata| metadata.len())
     }
 
     /// Whether this process has changed anything.
@@ -202,14 +203,18 @@ impl Sqlite {
         let _ = self.connection.busy_timeout(std::time::Duration::ZERO);
         let blocked = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         let _ = self.connection.busy_timeout(open::PATIENCE);
+        if blocked.as_ref().is_err_and(fault::is_of_the_disk) {
+            doubt::note(&self.folder);
+        }
         blocked == Ok(false)
     }
 
     /// Makes everything committed so far durable, also what was committed without a sync of its own, and says up to which
     /// event. The log is folded into the store as well unless a reader stands in the way.
-    pub fn drain(&self, gate_wait: Span) -> Result<u64> {
-        let _gate = Gate::take(&self.folder, Errand { verb: "drain", agent: "", wait: gate_wait, durable: true })?;
+    pub fn settle(&self, gate_wait: Span) -> Result<u64> {
+        let _gate = Gate::take(&self.folder, Errand { verb: "settle", agent: "", wait: gate_wait, durable: true })?;
         self.must_be_current()?;
+        doubt::settle(&self.folder)?;
         let number = self.read()?.tip()?.number;
         self.sync()?;
         self.fold();
@@ -219,9 +224,13 @@ impl Sqlite {
     /// Makes everything that can be read now durable. What is no longer in the log was synced when it was folded.
     pub(crate) fn sync(&self) -> Result<()> {
         self.must_be_current()?;
-        let log = self.folder.join("relay.db-wal");
+        doubt::must_be_free(&self.folder)?;
+        let log = doubt::log(&self.folder);
         match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
-            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(io_refusal(&log, &fault)),
+            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => {
+                doubt::note(&self.folder);
+                Err(io_refusal(&log, &fault))
+            }
             _ => Ok(()),
         }
     }
@@ -264,6 +273,7 @@ impl Store for Sqlite {
         let gate = Gate::take(&self.folder, errand)?;
         point!("store-after-gate", StoreBusy);
         self.must_be_current()?;
+        doubt::settle(&self.folder)?;
         Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
     }
 
@@ -278,7 +288,7 @@ impl Store for Sqlite {
     }
 
     fn settle(&self, wait: Span) -> Result<()> {
-        self.drain(wait).map(|_| ())
+        Sqlite::settle(self, wait).map(|_| ())
     }
 
     fn presence(&self) -> &dyn Presence {

@@ -12,7 +12,8 @@ use relay_core::store::{Crossing, Facts, KeptFailure, Remembered, Result, Tx};
 use rusqlite::{Connection, params};
 
 use super::apply::apply;
-use super::fault::Fault;
+use super::doubt;
+use super::fault::{Fault, is_of_the_disk};
 use super::gate::Gate;
 use super::rows::unhex;
 use super::view::{Role, View};
@@ -107,7 +108,12 @@ impl Tx for View<'_> {
 
     fn commit(mut self: Box<Self>) -> Result<()> {
         point!("store-before-commit", StoreFull);
-        self.connection.execute_batch("COMMIT").map_err(|fault| Fault::new(self.folder).refuse_commit(&fault))?;
+        if let Err(fault) = self.connection.execute_batch("COMMIT") {
+            if is_of_the_disk(&fault) {
+                doubt::note(self.folder);
+            }
+            return Err(Fault::new(self.folder).refuse_commit(&fault));
+        }
         self.role = Role::Committed;
         self.committed.inspect(|committed| committed.set(true));
         point!("store-after-commit", StoreIo);

@@ -170,7 +170,7 @@ fn whoever_had_the_old_store_open_is_told_so() {
 #[test]
 fn a_store_that_cannot_be_read_is_kept_and_replaced() {
     let (place, backup) = Place::with_backup(5);
-    place.open().drain(WAIT).unwrap();
+    place.open().settle(WAIT).unwrap();
     std::fs::write(place.folder().join("relay.db"), "not a database at all").unwrap();
     let restored = place.restore(&backup, None).unwrap();
     assert_eq!((restored.number, restored.lost), (5, 0));

@@ -46,7 +46,7 @@ impl Args {
 
     fn drain(&self, app: &App) -> Result<(serde_json::Value, String)> {
         let opened = app.open(None)?;
-        let number = opened.store.drain(opened.limits.gate_wait)?;
+        let number = opened.store.settle(opened.limits.gate_wait)?;
         let pending = if opened.store.clean(opened.limits.gate_wait)? { "" } else { STILL_READ };
         let archive = opened.store.archive();
         let lease = if self.wait { Some(archive.lease()?) } else { archive.try_lease()? };
