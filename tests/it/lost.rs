@@ -204,3 +204,24 @@ fn a_command_that_remembers_no_answer_takes_no_key() {
         bus.relay("", args).success();
     }
 }
+
+#[test]
+fn a_file_that_a_killed_attempt_moved_away_is_named_by_the_next() {
+    for index in 0..2 {
+        let bus = Bus::with(&["BlueLake", "RedForest"]);
+        let (left, store) = (&both(&bus)[index], bus.store());
+        let words = match left {
+            Left::Backup(file) => vec!["rebuild", "store", "--from-backup", file.to_str().unwrap()],
+            Left::Clone(_) => vec!["rebuild", "store", "--from-archive"],
+        };
+        let mut command = bus.args("", &words);
+        let died = command.env("FAILPOINTS", "store-amid-aside=2*off->return(abort)").output().unwrap();
+        assert!(!died.status.success() && !store.join("relay.db").exists());
+        let again = bus.relay("", &words).success().result();
+        let missing = text(if index == 0 { &again["missing"] } else { &again["missing"][0] });
+        let aside = store.join("relay.before-1.db");
+        assert!(missing.contains(&format!("was moved to {}", aside.display())), "{missing}");
+        assert!(!store.join("restoring").exists() && !store.join("relay.anew.db").exists());
+        bus.relay("BlueLake", ["poll"]).success();
+    }
+}

@@ -355,6 +355,10 @@ const ANEW: &str = "relay.anew.db";
 /// Clears away what somebody left who died while making a store, or restoring one: it may hold texts that are erased by
 /// now. For the holder of the archive's lease, under which both are written.
 pub(crate) fn clear(folder: &Path) {
+    // Without a store they tell the next attempt what became of it.
+    if fs::symlink_metadata(Sqlite::file(folder)).is_err() {
+        return;
+    }
     remove(&folder.join(ANEW));
     let _ = fs::remove_dir_all(folder.join(STAGE));
 }
