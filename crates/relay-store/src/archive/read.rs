@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
+use gix::odb::pack::cache::lru::MemoryCappedHashmap;
 use relay_core::archive::{Cursor, Entry, Unreadable, path};
 use relay_core::domain::event::Number;
 use relay_core::error::Refusal;
@@ -15,8 +16,10 @@ use super::repository::Repository;
 
 /// Folders that are remembered: a message's lies four deep, and its neighbours in number are neighbours in the tree.
 const FOLDERS_KEPT: usize = 4096;
-/// For objects that others are stored as differences from.
-const OBJECT_CACHE: usize = 32 * 1024 * 1024;
+/// For folders, which are asked for again and again.
+const OBJECT_CACHE: usize = 16 * 1024 * 1024;
+/// For what others are stored as differences from: without it each is unpacked from the beginning of its line.
+const PACK_CACHE: usize = 16 * 1024 * 1024;
 
 /// The archive at its newest public commit.
 pub(crate) struct Shown<'a> {
@@ -53,6 +56,7 @@ impl Archive {
         let unreadable = |fault: &dyn std::fmt::Display| repository.unreadable(fault);
         let mut objects = repository.open()?;
         objects.object_cache_size(OBJECT_CACHE);
+        objects.objects.set_pack_cache(|| Box::new(MemoryCappedHashmap::new(PACK_CACHE)));
         let id = ObjectId::from_hex(tip.commit.as_bytes()).map_err(|fault| unreadable(&fault))?;
         let newest = objects.find_commit(id).map_err(|fault| unreadable(&fault))?;
         let root = newest.tree_id().map_err(|fault| unreadable(&fault))?.detach();
