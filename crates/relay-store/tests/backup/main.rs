@@ -100,7 +100,7 @@ fn a_restored_store_is_as_its_backup_was_and_goes_on() {
         known: 5,
         parted: false,
         erased: Vec::new(),
-        erased_more: false,
+        erased_more: true,
         old: Old::Gone,
         kept: None,
         archive_leads: false,
