@@ -1,5 +1,6 @@
 //! `relay export`: a thread or the project to take away, as far as one may see it.
 
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
@@ -36,18 +37,18 @@ Open. Participants: BlueLake, GreenHill, RedForest.
 
 ## #{first} Login: a \\*new\\* API
 
-BlueLake, 2026-11-15T00:00:00.000Z
+BlueLake, 2026-11-15T00:00:00Z
 
 > One.
 >
 > # Two
 
-- RedForest: acknowledged 2026-11-15T00:05:00.000Z
+- RedForest: acknowledged 2026-11-15T00:05:00Z
 - GreenHill (cc): not seen yet, has yet to acknowledge
 
 ## #{reply} Re: Login: a \\*new\\* API
 
-RedForest, 2026-11-15T00:05:00.000Z, high, in reply to #{first}
+RedForest, 2026-11-15T00:05:00Z, high, in reply to #{first}
 
 > Fine.
 
@@ -55,7 +56,7 @@ RedForest, 2026-11-15T00:05:00.000Z, high, in reply to #{first}
 
 ## Claims for it
 
-- #{claim} src/\\*\\*: BlueLake, 2026-11-15T00:00:00.000Z until release 2026-11-15T00:05:00.000Z
+- #{claim} src/\\*\\*: BlueLake, from 2026-11-15T00:00:00Z, released 2026-11-15T00:05:00Z
 "
     );
     assert_eq!(document, expected);
@@ -69,10 +70,15 @@ fn a_project_is_all_its_threads_in_the_order_of_their_beginning() {
         bus.advance(minutes(1));
     }
     bus.relay("BlueLake", ["reserve", "docs"]).success();
+    bus.relay("BlueLake", ["reserve", "src", "--reason", "bd-9"]).success();
+    bus.relay("BlueLake", ["release", "src"]).success();
     let document = bus.text("", ["export"]).success().stdout;
+    let (ended, open) = document.split_once("## Claims\n\n").unwrap().1.split_once('\n').unwrap();
+    assert!(ended.contains(" src for bd-9: BlueLake, from 2026-11-15T00:03:00Z, released "), "{ended}");
+    assert!(open.contains(" docs: BlueLake, from 2026-11-15T00:03:00Z, ends "), "{open}");
     let headings: Vec<&str> =
         document.lines().filter(|line| line.starts_with("# ") || line.starts_with("## ")).collect();
-    assert_eq!(headings, ["# repo", "## bd-9: Login", "## bd-1: Login", "## Claims without a thread"]);
+    assert_eq!(headings, ["# repo", "## bd-9: Login", "## bd-1: Login", "## Claims"]);
     assert!(document.contains(&format!("up to #{}", bus.tip())), "{document}");
 }
 
@@ -176,6 +182,75 @@ fn a_file_is_made_whole_private_and_never_over_another() {
     bus.relay("", ["export", "--thread", "b d", "--output", "x.md"]).fails("THREAD_ID_INVALID");
     let left: Vec<_> = std::fs::read_dir(bus.repo()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, [".git"], "a refused export leaves nothing");
+}
+
+#[test]
+fn an_erased_message_says_who_erased_it_and_why() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let id =
+        send(&bus, "BlueLake", &["--to", "RedForest", "--thread", "bd-1", "--subject", "Key", "--body", "hunter2"]);
+    send(&bus, "RedForest", &["--reply-to", &id.to_string(), "--body", "Thanks."]);
+    bus.advance(minutes(1));
+    bus.relay("BlueLake", ["redact", &id.to_string(), "--why", "a *token*"]).success();
+    let document = bus.text("", ["export"]).success().stdout;
+    let tombstone = format!("(erased by BlueLake, 2026-11-15T00:01:00Z, with #{}: a \\*token\\*)", bus.tip());
+    assert!(document.contains(&format!("### #{id} (erased)\n")) && document.contains(&tombstone), "{document}");
+    assert!(document.contains(" (subject erased with an earlier message's)\n"), "{document}");
+    assert!(document.contains("> Thanks.\n") && !document.contains("hunter2"), "{document}");
+}
+
+#[test]
+fn a_dash_names_the_standard_output_and_no_file() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    for format in ["markdown", "jsonl"] {
+        let plain = bus.text("", ["export", "--format", format]).success().stdout;
+        assert_eq!(bus.text("", ["export", "--format", format, "-o", "-"]).success().stdout, plain);
+    }
+    bus.relay("", ["export", "-o", "-"]).fails("INPUT_INVALID");
+    assert!(!bus.repo().join("-").exists());
+    bus.relay("", ["export", "-o", "./-"]).success();
+    assert!(bus.repo().join("-").exists());
+}
+
+/// Somebody who reads slowly, or not at all, keeps no view of the store: its log is folded in meanwhile, and the export
+/// still ends with the event that was the newest when it began.
+#[test]
+fn a_slow_reader_holds_nobody_up() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let long = "x".repeat(60 * 1024);
+    let sent = |count: u64| {
+        for _ in 0..count {
+            send(&bus, "BlueLake", &["--to", "RedForest", "--thread", "bd-1", "--subject", "Long", "--body", &long]);
+        }
+    };
+    sent(6);
+    for format in ["markdown", "jsonl"] {
+        let tip = bus.tip();
+        let mut command = bus.command();
+        command.args(["export", "--format", format]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It has begun, and more than a pipe holds is yet to come.
+        let mut document = [0; 1].to_vec();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut document).unwrap();
+        sent(1);
+        let store = rusqlite::Connection::open(bus.store().join("relay.db")).unwrap();
+        let busy: i64 = store.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
+        assert_eq!(busy, 0, "{format}");
+        stdout.read_to_end(&mut document).unwrap();
+        assert!(child.wait().unwrap().success());
+        let document = String::from_utf8(document).unwrap();
+        match format {
+            "markdown" => assert_eq!(document.matches("\n### #").count() as u64, tip - first_sent(&bus) + 1),
+            _ => assert_eq!(lines(&document).last().unwrap()["number"], tip),
+        }
+    }
+}
+
+/// The number of the first message; nothing else is written down after it.
+fn first_sent(bus: &Bus) -> u64 {
+    bus.events(0).iter().find(|event| event["kind"] == "message_sent").unwrap()["number"].as_u64().unwrap()
 }
 
 #[test]

@@ -147,13 +147,65 @@ fn a_time_is_named_as_people_name_one() {
 #[test]
 fn a_filter_that_takes_nothing_shows_nothing_and_where_the_end_is() {
     let bus = busy();
-    for args in [&["log", "--by", "Nobody"] as &[&str], &["log", "--by", "Nobody", "--after", "3"]] {
+    for args in [&["log", "--by", "human"] as &[&str], &["log", "--by", "human", "--after", "3"]] {
         let shown = bus.relay("", args).success().result();
         assert_eq!((shown["events"].as_array().unwrap().len(), &shown["cursor"]), (0, &bus.tip().into()), "{args:?}");
     }
     let beyond = bus.relay("", ["log", "--after", "9999"]).success().result();
     assert_eq!((beyond["events"].as_array().unwrap().len(), &beyond["cursor"]), (0, &9999.into()));
-    assert_eq!(bus.text("", ["log", "--by", "Nobody"]).success().stdout, "Nothing on record.\n");
+    assert_eq!(bus.text("", ["log", "--by", "human"]).success().stdout, "Nothing on record.\n");
+}
+
+/// What is asked for by a name that nobody bears is refused, and those are named whose name is near.
+#[test]
+fn a_name_that_nobody_bears_is_refused_with_the_nearest() {
+    let bus = busy();
+    for (args, code, near) in [
+        (["--by", "BlueLak"], "RECIPIENT_NOT_FOUND", "BlueLake"),
+        (["--by", "red forest"], "RECIPIENT_NOT_FOUND", "RedForest"),
+        (["--thread", "bd-11"], "THREAD_NOT_FOUND", "bd-1"),
+    ] {
+        for command in [&["log"] as &[&str], &["look", "events"]] {
+            let error = bus.relay("", [command, &args].concat()).fails(code).error();
+            assert_eq!(error["details"]["nearest"][0], near, "{error}");
+            assert!(error["message"].as_str().unwrap().contains("did you mean"), "{error}");
+        }
+    }
+    bus.relay("", ["log", "--by", "Nobody"]).fails("RECIPIENT_NOT_FOUND");
+    bus.relay("", ["log", "--by", "BlueLake@/gone"]).fails("RECIPIENT_NOT_FOUND");
+    bus.relay("", ["log", "--by", "relay"]).success();
+    // A thread that one may not see is as one that is not there, and is not proposed either.
+    bus.relay("RedForest", ["policy", "open"]).success();
+    bus.relay("GreenHill", ["start"]).success();
+    let blind = ["send", "--bcc", "RedForest", "--thread", "hidden-7", "--subject", "Blind", "--body", "text"];
+    bus.relay("BlueLake", blind).success();
+    for thread in ["hidden-7", "hidden"] {
+        let error = bus.relay("GreenHill", ["log", "--thread", thread]).fails("THREAD_NOT_FOUND").error();
+        assert_eq!(error["details"]["nearest"], json!([]));
+    }
+    bus.relay("RedForest", ["log", "--thread", "hidden-7"]).success();
+    // What claims were made for is known, though nobody wrote there.
+    bus.relay("BlueLake", ["reserve", "lib", "--reason", "bd-77"]).success();
+    bus.relay("BlueLake", ["release", "lib"]).success();
+    let shown = bus.relay("", ["log", "--thread", "bd-77"]).success().result();
+    assert_eq!(column(&shown["events"], "number").len(), 2, "{shown}");
+}
+
+/// Nobody is sent to look for older ones that are not there.
+#[test]
+fn older_ones_are_promised_only_where_there_are_some() {
+    let bus = busy();
+    let all = bus.tip() as usize;
+    let sent = [&["--kind", "message_sent"] as &[&str], &["--thread", "bd-2", "--kind", "message_sent"]];
+    for (args, count) in [(&[] as &[&str], all), (sent[0], 5), (sent[1], 2), (&["--after", "3"], all - 3)] {
+        for (limit, is_promised) in [(count, false), (count - 1, true)] {
+            let limit = limit.to_string();
+            let args = [&["log", "--limit", &limit], args].concat();
+            let shown = bus.relay("", &args).success().result();
+            assert_eq!(shown["before"].is_u64(), is_promised, "{args:?}: {shown}");
+            assert_eq!(bus.text("", &args).success().stdout.contains("(older: "), is_promised, "{args:?}");
+        }
+    }
 }
 
 #[test]
@@ -164,6 +216,17 @@ fn a_word_that_is_no_kind_is_refused_with_those_that_are() {
         let message = message["message"].as_str().unwrap().to_owned();
         assert!(message.contains("did you mean message_sent?"), "{message}");
         assert!(message.contains("reservation_granted"), "{message}");
+    }
+    // The help is that of the command that was typed, whatever stands in the way.
+    for (args, command) in [
+        (&["log", "--kind", "nothing"] as &[&str], "log"),
+        (&["log", "--before", "x"], "log"),
+        (&["log", "--line", "a"], "log"),
+        (&["look", "events", "--kind", "nothing"], "look"),
+        (&["thread", "--limit", "0"], "thread"),
+    ] {
+        let steps = bus.relay("", args).fails("INPUT_INVALID").error()["playbook"].to_string();
+        assert!(steps.contains(&format!("`relay {command} --help`")), "{args:?}: {steps}");
     }
     // What is no list of events cannot be filtered.
     for args in [&["look", "agents", "--by", "BlueLake"] as &[&str], &["look", "status", "--before", "3"]] {
@@ -179,14 +242,35 @@ fn an_entry_says_who_and_when_and_what_in_which_words() {
     let id = bus.relay("BlueLake", args).success().result()["message"]["id"].as_u64().unwrap();
     bus.advance(minutes(5));
     let shown = bus.text("", ["log", "--kind", "message_sent"]).success().stdout;
-    let head = format!("#{id} BlueLake 2026-11-15T00:00:00.000Z (5m ago)\n    wrote to RedForest in bd-1\n");
+    let head = format!("#{id} BlueLake 2026-11-15T00:00:00Z (5m ago)\n    wrote to RedForest in bd-1\n");
     assert_eq!(shown, format!("{head}    subject: Log\\u{{202e}}in\n"));
     let short = bus.text("", ["log", "--kind", "message_sent", "--oneline"]).success().stdout;
-    assert_eq!(short, format!("#{id} BlueLake wrote to RedForest in bd-1\n"));
+    assert_eq!(short, format!("#{id} BlueLake wrote to RedForest in bd-1: Log\\u{{202e}}in\n"));
     let line = bus.text("", ["look", "events", "--kind", "message_sent"]).success().stdout;
-    assert_eq!(line, format!("#{id} 2026-11-15T00:00:00.000Z BlueLake wrote to RedForest in bd-1\n"));
+    assert_eq!(line, format!("#{id} 2026-11-15T00:00:00Z BlueLake wrote to RedForest in bd-1: Log\\u{{202e}}in\n"));
     let first = bus.text("", ["log", "-n", "1"]).success().stdout;
     assert!(first.ends_with(&format!("(older: --before {})\n", bus.tip())), "{first}");
+}
+
+/// What is given back is named, and what stands below each other is aligned.
+#[test]
+fn many_lines_read_as_a_table() {
+    let bus = Bus::with(&["BlueLake", "Owl"]);
+    bus.relay("Owl", ["reserve", "src/**", "--shared", "--reason", "bd-1"]).success();
+    for _ in 0..4 {
+        bus.relay("BlueLake", ["reserve", "docs"]).success();
+        bus.relay("BlueLake", ["release", "docs"]).success();
+    }
+    bus.relay("Owl", ["release", "--all"]).success();
+    let shown = bus.text("", ["log", "--oneline"]).success().stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    let tip = bus.tip();
+    assert_eq!(lines[0], format!("#{tip} Owl      released #4: src/**"));
+    assert_eq!(lines[1], format!("#{} BlueLake released #{}: docs", tip - 1, tip - 2));
+    let granted = lines.iter().find(|line| line.starts_with("#4 ")).unwrap();
+    assert_eq!(*granted, "#4  Owl      reserved src/** for bd-1, shared, until 2026-11-15T01:00:00Z");
+    let full = bus.text("", ["log", "-n", "1"]).success().stdout;
+    assert!(full.contains("\n    released #4\n    patterns: src/**\n"), "{full}");
 }
 
 /// Hidden events leave no gap in a page: the newest that one may see are shown.

@@ -241,6 +241,32 @@ fn mail_that_nobody_read_from_the_pipe_is_shown_again() {
     assert_eq!(state(), "surfaced");
 }
 
+/// A full disk is no reader that has seen enough: what it lost is said, and the status shows it.
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    let bus = lively();
+    let lost = |mut command: Command| {
+        let line = format!("{command:?}");
+        command.stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped());
+        Run::new(line, &command.spawn().unwrap().wait_with_output().unwrap())
+    };
+    let send = ["send", "--to", "RedForest", "--thread", "bd-1", "--body", "text"];
+    for args in [&["log"] as &[&str], &["agents"], &["poll"], &send, &["health"], &["--help"], &["completions", "bash"]]
+    {
+        let before = bus.tip();
+        for mut command in [bus.command(), bus.args("BlueLake", [""; 0])] {
+            command.args(args).env("RELAY_AGENT", "BlueLake");
+            let run = lost(command);
+            assert_eq!(run.status, 6, "{args:?}: {}", run.stderr);
+            let said = "Error: the answer cannot be written to the standard output: No space left on device";
+            assert!(run.stderr.starts_with(said) && run.stderr.lines().count() == 1, "{args:?}: {}", run.stderr);
+        }
+        assert_eq!(bus.tip() > before, args == send, "{args:?}: mail that nobody saw is not marked as shown");
+    }
+    // An error keeps its own status.
+    assert_eq!(lost(bus.args("", ["message", "99"])).status, 3);
+}
+
 #[test]
 fn completions_and_man_pages_are_there_for_every_command() {
     let bus = Bus::new();

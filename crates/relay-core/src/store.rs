@@ -350,8 +350,9 @@ pub trait Repository {
     fn is_file(&self, path: &str) -> bool;
     /// Tracked paths, sorted; `None` outside a repository and above 50,000 files.
     fn tracked(&self) -> Option<std::rc::Rc<[String]>>;
-    /// The commit that last changed a line, counted from 1, of a file as it is committed. A path of another worktree is
-    /// looked for in what that one has checked out. `INPUT_INVALID` where no commit can be named.
+    /// The commit that last changed a line, counted from 1 as the working tree has it. A path of another worktree is looked
+    /// for in what that one has checked out, and so is a relative path by whoever is in there. `INPUT_INVALID` where no
+    /// commit can be named, `PATTERN_OUTSIDE_PROJECT` for a path that is not of the project.
     fn last_change(&self, path: &str, line: u32) -> Result<Change>;
 }
 
@@ -360,10 +361,13 @@ pub trait Repository {
 pub struct Change {
     /// From the project root.
     pub path: String,
-    /// The path that the file had when the line was changed.
+    /// The path that the file had when the line was changed; none when that lay outside the project.
     #[serde(skip)]
-    pub path_then: String,
+    pub path_then: Option<String>,
+    /// In the working tree.
     pub line: u32,
+    /// The same line in HEAD.
+    pub committed_line: u32,
     pub commit: String,
     pub author: String,
     pub at: Timestamp,

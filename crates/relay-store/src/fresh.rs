@@ -11,6 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::filesystem::{io_refusal, sync_folder};
+use crate::presence::lives;
 
 /// Removed when it is dropped before it was published.
 #[derive(Debug)]
@@ -37,9 +38,8 @@ impl Fresh {
         if !folder.is_dir() {
             return Err(refuse(&format!("cannot be made: there is no folder {}", folder.display())));
         }
+        sweep(folder, &name.to_string_lossy());
         let path = folder.join(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
-        // Only a process that had our number and died can have left it.
-        let _ = fs::remove_file(&path);
         let file = create(&path).map_err(|fault| io_refusal(&path, &fault))?;
         Ok(Fresh { path, place: place.to_owned(), file, replaces })
     }
@@ -74,6 +74,19 @@ impl Fresh {
 impl Drop for Fresh {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Removes what processes that died have left of this name. Only one that had our own number can have left ours.
+fn sweep(folder: &Path, name: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file = entry.file_name();
+        let pid = file.to_str().and_then(|file| {
+            file.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".part")?.parse::<u32>().ok()
+        });
+        if pid.is_some_and(|pid| pid == std::process::id() || !lives(pid)) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -122,6 +135,28 @@ mod tests {
         check(path, "..", true, Err(Code::InputInvalid));
         let mode = fs::metadata(path.join("new")).map(|metadata| metadata.permissions().mode() & 0o777);
         assert_eq!(mode.ok(), Some(0o600));
+    }
+
+    #[test]
+    fn what_the_dead_have_left_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let mut child = std::process::Command::new("true").spawn().unwrap_or_else(|fault| panic!("{fault}"));
+        assert!(child.wait().is_ok());
+        let (dead, own, alive) = (child.id(), std::process::id(), std::os::unix::process::parent_id());
+        let kept = [
+            format!(".place.{alive}.part"),
+            format!(".placed.{dead}.part"),
+            format!(".place.{dead}.party"),
+            ".place.x.part".to_owned(),
+        ];
+        let swept = [format!(".place.{dead}.part"), format!(".place.{own}.part")];
+        for name in kept.iter().chain(&swept) {
+            assert!(fs::write(folder.path().join(name), "left").is_ok());
+        }
+        let fresh = Fresh::beside(&folder.path().join("place"), false).unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert!(fresh.publish().is_ok());
+        let left = |name: &String| folder.path().join(name).exists();
+        assert_eq!((kept.iter().all(left), swept.iter().any(left)), (true, false));
     }
 
     #[test]

@@ -87,8 +87,7 @@ impl Presence for Files {
     }
 
     fn process_lives(&self, pid: u32) -> bool {
-        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-        pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+        lives(pid)
     }
 
     fn enter(&self, wait: &Wait) -> Result<Box<dyn Guard>> {
@@ -134,6 +133,12 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Whether a process of this number runs.
+pub(crate) fn lives(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
 #[cfg(test)]

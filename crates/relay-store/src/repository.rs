@@ -7,11 +7,11 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use relay_core::domain::name::ProjectKey;
-use relay_core::domain::pattern::Case;
+use relay_core::domain::pattern::{Case, PatternFault};
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Change, Repository, Result};
 
-use crate::blame;
+use crate::blame::{self, Place};
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;
@@ -131,6 +131,7 @@ fn config(git: &Path) -> Option<gix_config::File> {
 #[derive(Debug)]
 pub struct Files {
     root: PathBuf,
+    seen_from: Vec<PathBuf>,
     git: OnceCell<Option<PathBuf>>,
     case: OnceCell<Case>,
     tracked: OnceCell<Option<Rc<[String]>>>,
@@ -140,10 +141,53 @@ impl Files {
     pub fn new(project: &ProjectKey) -> Self {
         Files {
             root: PathBuf::from(project.as_str()),
+            seen_from: Vec::new(),
             git: OnceCell::new(),
             case: OnceCell::new(),
             tracked: OnceCell::new(),
         }
+    }
+
+    /// The same for somebody who is in one of these folders, or names it: a linked worktree around it has a HEAD of its own.
+    #[must_use]
+    pub fn seen_from(self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        Files { seen_from: folders.into_iter().collect(), ..self }
+    }
+
+    /// The root that a relative path starts from: that of the linked worktree from which one looks, or the project's.
+    fn here<'a>(&self, roots: &'a [String]) -> &'a str {
+        let nearest = |folder: &PathBuf| {
+            let folder = fs::canonicalize(folder).ok()?;
+            roots.iter().filter(|root| folder.starts_with(root)).max_by_key(|root| root.len())
+        };
+        let main = roots[0].as_str();
+        self.seen_from.iter().filter_map(nearest).map(String::as_str).find(|root| *root != main).unwrap_or(main)
+    }
+
+    /// The root that a path lies under, and the path from there, cleaned as a pattern is; its characters mean themselves.
+    fn locate<'a>(&self, path: &str, roots: &'a [String]) -> Result<(&'a str, String)> {
+        let outside = || Refusal::from(PatternFault::Outside { path: path.to_owned() }).with("pattern", path);
+        let mut parts: Vec<&str> = Vec::new();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                // Above `/` there is only `/` again.
+                ".." => match parts.pop() {
+                    None if !path.starts_with('/') => return Err(outside()),
+                    _ => {}
+                },
+                name => parts.push(name),
+            }
+        }
+        let cleaned = parts.join("/");
+        if !path.starts_with('/') {
+            return Ok((self.here(roots), cleaned));
+        }
+        let cleaned = format!("/{cleaned}");
+        let rest =
+            |root: &'a String| Some((root.as_str(), Path::new(&cleaned).strip_prefix(root).ok()?.to_str()?.to_owned()));
+        // Worktrees may lie inside each other: the nearest root counts.
+        roots.iter().filter_map(rest).max_by_key(|(root, _)| root.len()).ok_or_else(outside)
     }
 
     /// The shared git folder: of this root, or of the repository that the root is a folder of.
@@ -229,13 +273,12 @@ impl Repository for Files {
 
     fn last_change(&self, path: &str, line: u32) -> Result<Change> {
         let roots = self.roots();
-        let is_in = |root: &&String| path.strip_prefix(root.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        // Worktrees may lie inside each other: the nearest root counts.
-        let root = roots.iter().filter(is_in).max_by_key(|root| root.len()).unwrap_or(&roots[0]);
-        let path = path.strip_prefix(root.as_str()).map_or(path, |rest| rest.trim_start_matches('/'));
-        let root = Path::new(root);
-        let (tree, inside) = Self::place(root).ok_or_else(|| blame::none(root))?;
-        blame::last_change(tree, &inside, path, line)
+        let (root, path) = self.locate(path, &roots)?;
+        if path.is_empty() {
+            return Err(Code::InputInvalid.refuse(format!("{root} is the project itself, and a line is one of a file")));
+        }
+        let (tree, inside) = Self::place(Path::new(root)).ok_or_else(|| blame::none(Path::new(root)))?;
+        blame::last_change(&Place { tree, inside: &inside, path: &path, line })
     }
 
     fn tracked(&self) -> Option<Rc<[String]>> {

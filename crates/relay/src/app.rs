@@ -32,8 +32,7 @@ pub fn main() -> ExitCode {
 /// Help and version are answers; everything else about the arguments is invalid input, in the shape that was asked for.
 fn usage(arguments: &[std::ffi::OsString], fault: &clap::Error) -> u8 {
     if !fault.use_stderr() {
-        let _ = fault.print();
-        return 0;
+        return Output { json: false }.written(fault.print()).status();
     }
     let words: Vec<&str> =
         arguments.iter().take_while(|argument| *argument != "--").filter_map(|argument| argument.to_str()).collect();
@@ -105,7 +104,7 @@ impl App {
     pub fn open(&self, request: Option<&Request>) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let project = self.project()?;
-        let repository = repository::Files::new(&project);
+        let repository = self.files(&project);
         if let Some(request) = request {
             self.key()?;
             verbs::check(request, &self.caller(home.root())?, &limits, &repository)?;
@@ -124,7 +123,13 @@ impl App {
     pub fn open_moved(&self, project: &ProjectKey) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let store = home.open_existing(project)?.ok_or_else(|| self.nobody_here(&home, project))?;
-        Ok(Opened { home, limits, project: project.clone(), store, repository: repository::Files::new(project) })
+        Ok(Opened { home, limits, project: project.clone(), store, repository: self.files(project) })
+    }
+
+    /// The repository as it is seen from the folder that was named, or else from the working directory.
+    fn files(&self, project: &ProjectKey) -> repository::Files {
+        let named = self.globals.project.clone().or_else(environment::project).map(PathBuf::from);
+        repository::Files::new(project).seen_from(named.into_iter().chain(environment::working_directory().ok()))
     }
 
     /// The folder of the project's store, whatever state that is in.
@@ -188,23 +193,19 @@ impl App {
         }
     }
 
-    /// Runs one request from start to exit status.
+    /// Runs one request from start to exit status; `verb` is the command that makes it.
     pub fn run(&self, request: Result<Request>, verb: &str) -> u8 {
         let outcome = request.and_then(|request| {
             let opened = self.open(Some(&request))?;
             Ok((request, opened))
         });
         match outcome {
-            Ok((request, opened)) => self.run_in(&opened, &request),
+            Ok((request, opened)) => self.run_in(&opened, &request, verb, None),
             Err(refusal) => self.fail_outside(verb, &refusal),
         }
     }
 
-    pub fn run_in(&self, opened: &Opened, request: &Request) -> u8 {
-        self.run_recovered(opened, request, None)
-    }
-
-    fn run_recovered(&self, opened: &Opened, request: &Request, recovered: Option<Signal>) -> u8 {
+    fn run_in(&self, opened: &Opened, request: &Request, command: &str, recovered: Option<Signal>) -> u8 {
         let ctx = match self.context(opened) {
             Ok(ctx) => ctx,
             Err(refusal) => return self.fail_outside(request.verb(), &refusal),
@@ -222,11 +223,14 @@ impl App {
             Err(refusal) if recovered.is_none() && opened.store.was_replaced() && recover::heals(request, &refusal) => {
                 let text = format!("{} on the first try of {}; opened the store anew", refusal.code, request.verb());
                 return match self.open(Some(request)) {
-                    Ok(anew) => self.run_recovered(&anew, request, Some(Signal::new(SignalCode::Recovered, text))),
-                    Err(refusal) => self.fail_outside(request.verb(), &refusal),
+                    Ok(anew) => {
+                        let signal = Signal::new(SignalCode::Recovered, text);
+                        self.run_in(&anew, request, command, Some(signal))
+                    }
+                    Err(refusal) => self.fail_outside(command, &refusal),
                 };
             }
-            Err(refusal) => self.fail(&recover::failure(&ctx, request, &refusal)),
+            Err(refusal) => self.fail(&recover::failure_of(&ctx, request, command, &refusal)),
         };
         self.leave(opened);
         status
@@ -263,7 +267,7 @@ impl App {
         point!("app-before-answer");
         let written = self.print(done, ctx.now);
         let Some(afterwards) = done.afterwards.as_ref().filter(|_| written == Written::Out) else {
-            return 0;
+            return written.status();
         };
         point!("app-before-surfaced");
         // Only now is it true that the text was handed over.
@@ -317,12 +321,12 @@ impl App {
             Ok(said) => said.into(),
             Err(refusal) => return self.fail_outside(verb, &refusal),
         };
-        if self.output.json {
-            self.output.line(&Answer::new(verb, said.result, said.signals, said.next));
+        let written = if self.output.json {
+            self.output.line(&Answer::new(verb, said.result, said.signals, said.next))
         } else {
-            self.output.text(&render::closing(said.text, &said.signals, &said.next));
-        }
-        0
+            self.output.text(&render::closing(said.text, &said.signals, &said.next))
+        };
+        written.status()
     }
 }
 

@@ -14,18 +14,21 @@ const PATIENCE: Span = Span::seconds(1);
 
 pub struct Progress<'a> {
     app: &'a App,
+    /// Whether somebody looks on.
+    is_watched: bool,
     began: Span,
     bar: Option<ProgressBar>,
 }
 
 impl<'a> Progress<'a> {
     pub fn new(app: &'a App) -> Self {
-        Progress { app, began: app.clock.monotonic(), bar: None }
+        let is_watched = !app.output.json && std::io::stderr().is_terminal();
+        Progress { app, is_watched, began: app.clock.monotonic(), bar: None }
     }
 
     /// For one long step that cannot say how far it is.
     pub fn busy(&mut self, phase: &str) {
-        if !self.app.output.json && std::io::stderr().is_terminal() {
+        if self.is_watched {
             let bar = ProgressBar::new_spinner().with_message(phase.to_owned());
             bar.enable_steady_tick(std::time::Duration::from_millis(100));
             self.bar = Some(bar);
@@ -33,7 +36,7 @@ impl<'a> Progress<'a> {
     }
 
     pub fn at(&mut self, phase: &str, done: Number, of: Number) {
-        if self.bar.is_none() && !self.app.output.json && std::io::stderr().is_terminal() {
+        if self.bar.is_none() && self.is_watched {
             let took = self.app.clock.monotonic().as_millis() - self.began.as_millis();
             self.bar = (took >= PATIENCE.as_millis()).then(bar);
         }

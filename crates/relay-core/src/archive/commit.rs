@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Entry;
 use crate::domain::event::{Happened, Number};
+use crate::domain::plain::escape_line;
 use crate::domain::telling::tell;
 
 /// How far the archive has come: the last event in it, and the chain's hash at that event.
@@ -18,7 +19,9 @@ const CHAIN: &str = "Relay-Chain";
 
 /// The message of the commit that holds these events.
 pub fn message(entries: &[Entry], chain: &str) -> String {
-    let sentence = |entry: &Entry| format!("#{} {} {}", entry.number, entry.payload.actor, told(&entry.payload.what));
+    let sentence = |entry: &Entry| {
+        escape_line(&format!("#{} {} {}", entry.number, entry.payload.actor, told(&entry.payload.what)))
+    };
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
         return String::new();
     };

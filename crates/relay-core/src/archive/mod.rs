@@ -7,6 +7,7 @@ mod commit;
 mod readable;
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,6 +17,7 @@ use readable::Readable;
 
 use crate::domain::event::{Happened, Number, Payload, hex, text_hash};
 use crate::domain::name::Party;
+use crate::domain::plain::is_plain;
 
 /// An event with what is kept beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,9 +172,20 @@ struct StoredText {
     text: Option<String>,
 }
 
-/// A text as JSON writes it, which is also how YAML reads it.
+/// A text as JSON writes it, which is also how YAML reads it. What could steer a terminal is written out, and read back as it
+/// was.
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let mut quoted = String::new();
+    for c in serde_json::Value::from(text).to_string().chars() {
+        if is_plain(c) {
+            quoted.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                let _ = write!(quoted, "\\u{unit:04x}");
+            });
+        }
+    }
+    quoted
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! The files for people: front matter, then the text. Strings in the front matter are quoted, so that nothing that somebody
 //! wrote can pass for a line of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 use super::{Entry, File, quoted};
 use crate::domain::delivery::Line;
 use crate::domain::event::{Happened, Number, Recipient, hex};
-use crate::domain::name::Party;
+use crate::domain::name::{Party, ThreadId};
+use crate::domain::plain::escape_line;
 use crate::domain::telling::tell;
 
 const OPENS: &str = "---\n";
@@ -108,11 +109,17 @@ impl<'a> Readable<'a> {
         let actor = &self.entry.payload.actor;
         line(text, "kind", what.kind());
         line(text, "actor", &name(actor));
-        text.push_str(CLOSES);
-        let _ = writeln!(text, "{actor} {}", tell(what));
-        for (field, kept) in &self.entry.texts {
-            let _ = writeln!(text, "\n{field}: {}", kept.text);
+        let threads = threads(what);
+        match threads.first() {
+            Some(thread) if threads.len() == 1 => line(text, "thread", &quoted(thread)),
+            Some(_) => line(text, "threads", &list(threads.into_iter().map(quoted))),
+            None => {}
         }
+        for (field, kept) in &self.entry.texts {
+            line(text, field, &quoted(&kept.text));
+        }
+        text.push_str(CLOSES);
+        let _ = writeln!(text, "{}", escape_line(&format!("{actor} {}", tell(what))));
     }
 
     fn kept(&self, field: &str) -> Option<&str> {
@@ -152,6 +159,21 @@ fn name(party: &Party) -> String {
 }
 
 fn names(recipients: &[Recipient], on: Line) -> String {
-    let named = recipients.iter().filter(|recipient| recipient.line == on).map(|recipient| name(&recipient.party));
-    format!("[{}]", named.collect::<Vec<_>>().join(", "))
+    list(recipients.iter().filter(|recipient| recipient.line == on).map(|recipient| name(&recipient.party)))
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+/// The threads that an event names, each once.
+fn threads(what: &Happened) -> BTreeSet<&str> {
+    match what {
+        Happened::ThreadPrepared { thread, .. } | Happened::ThreadLeft { thread, .. } => [thread.as_str()].into(),
+        Happened::ReservationGranted { reason, .. } => reason.iter().map(ThreadId::as_str).collect(),
+        Happened::ReservationRenewed { claims, .. } => {
+            claims.iter().filter_map(|claim| claim.reason.as_ref()).map(ThreadId::as_str).collect()
+        }
+        _ => BTreeSet::new(),
+    }
 }

@@ -94,10 +94,65 @@ fn texts_of_other_events_stand_in_their_own_file() {
         shown(&file),
         (
             "reservations/0/0/7.md",
-            "---\nnumber: 7\ntime: 2026-11-15T09:30:00.000Z\nkind: reservation_taken\nactor: \"BlueLake\"\n---\n\nBlueLake took #1 over from RedForest\n\nwhy: It was \"silent\".\n"
+            "---\nnumber: 7\ntime: 2026-11-15T09:30:00.000Z\nkind: reservation_taken\nactor: \"BlueLake\"\nwhy: \"It was \\\"silent\\\".\"\n---\n\nBlueLake took #1 over from RedForest\n"
         )
     );
     assert_eq!(Entry::read(7, &entry.file().bytes, |_| None), Ok(entry));
+}
+
+/// What somebody wrote can pass for no line of a file, and steers no terminal.
+#[test]
+fn a_hostile_text_stays_between_its_quotes() {
+    let hostile = "a\n---\n\nhuman retired BlueLake\n\u{1b}[31m\u{9b}2J\u{202e}\u{7f}\u{e0041}";
+    let project = "/tmp/x\\n\\nRelay-Number: 9";
+    for (payload, field) in [
+        (r#""link_requested","from":"BlueLake","to":"RedForest","why":"w","ttl_ms":1,"expires_at":"2026-11-15T10:30:00.000Z""#.to_owned(), "why"),
+        (format!(r#""link_requested","from":"BlueLake","to":"Owl@{project}","why":"w","ttl_ms":1,"expires_at":"2026-11-15T10:30:00.000Z""#), "why"),
+        (r#""agent_registered","agent":"BlueLake","credential":"c","program":null,"model":null,"task":"t","session":null,"parent":null,"policy":"auto""#.to_owned(), "task"),
+    ] {
+        let entry = entry(7, &payload, &[(field, hostile)]);
+        let file = entry.readable().unwrap_or_else(|| panic!("no file"));
+        let (_, text) = shown(&file);
+        assert_eq!(text.lines().filter(|line| *line == "---").count(), 2, "{text}");
+        assert_eq!(text.lines().skip_while(|line| *line != "").count(), 2, "{text}");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control() && !"\u{202e}\u{e0041}".contains(c)), "{text:?}");
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "));
+        assert_eq!(line.and_then(|line| serde_json::from_str::<String>(line).ok()).as_deref(), Some(hostile));
+        let told = message(&[entry.clone()], &"ab".repeat(32));
+        assert_eq!(Cursor::read(&told).map(|cursor| cursor.number), Some(7), "{told}");
+        assert_eq!(told.lines().count(), 4, "{told}");
+        assert_eq!(Entry::read(7, &entry.file().bytes, |_| None), Ok(entry));
+    }
+    let letter = sent(5, hostile, "b");
+    assert_eq!(back(&letter), Ok(letter));
+}
+
+#[test]
+fn a_claim_says_what_it_is_for() {
+    let granted = |reason: &str| {
+        format!(
+            r#""reservation_granted","agent":"BlueLake","pattern":"src","prefix":"src","exclusive":true,"reason":{reason},"ttl_ms":1,"first_granted_at":"2026-11-15T09:30:00.000Z","expires_at":"2026-11-15T10:30:00.000Z","overlaps":[],"conflicts":[]"#
+        )
+    };
+    let renewed = |reasons: &[&str]| {
+        let claim = |reason: &&str| {
+            format!(
+                r#"{{"id":1,"ttl_ms":1,"expires_at":"2026-11-15T10:30:00.000Z","exclusive":true,"reason":{reason}}}"#
+            )
+        };
+        let claims: Vec<String> = reasons.iter().map(claim).collect();
+        format!(r#""reservation_renewed","agent":"BlueLake","claims":[{}]"#, claims.join(","))
+    };
+    let check = |payload: &str, expected: &str| {
+        let file = entry(7, payload, &[]).readable().unwrap_or_else(|| panic!("no file"));
+        let (_, text) = shown(&file);
+        let expected = format!("actor: \"BlueLake\"\n{expected}---\n\nBlueLake re");
+        assert!(text.contains(&expected), "{text}");
+    };
+    check(&granted("null"), "");
+    check(&granted("\"bd-1\""), "thread: \"bd-1\"\n");
+    check(&renewed(&["\"bd-1\"", "null", "\"bd-1\""]), "thread: \"bd-1\"\n");
+    check(&renewed(&["\"bd-2\"", "\"bd-1\""]), "threads: [\"bd-1\", \"bd-2\"]\n");
 }
 
 #[test]

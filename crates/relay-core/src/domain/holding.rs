@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::event::{Event, Happened, Number};
+use super::limits::TTL_MAX;
 use super::name::{AgentName, Party, ThreadId};
 use super::time::Timestamp;
 
@@ -48,6 +49,7 @@ impl Holding {
 #[derive(Debug, Default)]
 pub struct Holdings {
     open: BTreeMap<Number, Holding>,
+    last_grant: Option<Timestamp>,
 }
 
 impl Holdings {
@@ -58,6 +60,7 @@ impl Holdings {
         let mut ended = Vec::new();
         match &event.payload.what {
             Happened::ReservationGranted { agent, pattern, exclusive, reason, expires_at, .. } => {
+                self.last_grant = Some(at);
                 let granted = Holding {
                     id: event.number,
                     holder: agent.clone(),
@@ -107,6 +110,17 @@ impl Holdings {
             _ => {}
         }
         ended
+    }
+
+    /// Hands out what expired so long ago that the last grant withdrew it: nobody can renew it any more, and whoever follows
+    /// a long history need not keep it.
+    pub fn sweep(&mut self) -> Vec<Holding> {
+        let Some(granted) = self.last_grant else { return Vec::new() };
+        let (withdrawn, open) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition::<BTreeMap<_, _>, _>(|(_, held)| held.until.plus(TTL_MAX) < granted);
+        self.open = open;
+        withdrawn.into_values().collect()
     }
 
     /// What has not ended by an event ends by its time.
@@ -206,6 +220,23 @@ mod tests {
     #[test]
     fn a_clock_that_went_back_makes_no_holding_end_before_it_began() {
         check(&[granted(3, 10, "Blue", 60), released(4, 5, 3)], &["#3 Blue 10-10 Release 0"]);
+    }
+
+    /// Until the next grant withdraws it, a claim that expired can be renewed, however long ago that was.
+    #[test]
+    fn what_a_grant_withdrew_long_after_its_time_is_handed_out() {
+        const DAY: i64 = 24 * 60;
+        for (granted_at, is_withdrawn) in [(None, false), (Some(60 + DAY), false), (Some(61 + DAY), true)] {
+            let mut holdings = Holdings::default();
+            holdings.follow(&granted(3, 0, "Blue", 60), |_| true);
+            holdings.follow(&released(4, 9 * DAY, 99), |_| true);
+            if let Some(at) = granted_at {
+                holdings.follow(&granted(5, at, "Red", at + 60), |_| true);
+            }
+            let withdrawn: Vec<Number> = holdings.sweep().iter().map(|held| held.id).collect();
+            assert_eq!(withdrawn, if is_withdrawn { vec![3] } else { Vec::new() }, "{granted_at:?}");
+            assert!(holdings.sweep().is_empty());
+        }
     }
 
     #[test]

@@ -29,6 +29,12 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Ve
     names.take(MOST).collect()
 }
 
+/// The question that ends a sentence about a name that nobody bears; nothing where none is near.
+#[must_use]
+pub fn did_you_mean(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
+}
+
 fn likeness(wanted: &str, known: &str) -> Option<Likeness> {
     // Every name begins with the empty one, but that is no reason to propose it.
     if wanted.is_empty() {

@@ -25,7 +25,8 @@ pub fn markdown(text: &str) -> String {
     marked
 }
 
-fn is_plain(c: char) -> bool {
+/// Whether a character only shows itself.
+pub(crate) fn is_plain(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
         c if c.is_control() => false,

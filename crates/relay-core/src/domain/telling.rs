@@ -28,10 +28,12 @@ pub fn tell(what: &Happened) -> String {
         Happened::MailSurfaced { messages, .. } => format!("was shown {}", numbers(messages)),
         Happened::MailRead { messages, .. } => format!("read {}", numbers(messages)),
         Happened::MailAcked { messages, .. } => format!("acknowledged {}", numbers(messages)),
-        Happened::ReservationGranted { pattern, expires_at, conflicts, .. } => {
+        Happened::ReservationGranted { pattern, exclusive, reason, expires_at, conflicts, .. } => {
+            let reason = reason.as_ref().map(|thread| format!(" for {thread}")).unwrap_or_default();
+            let mode = if *exclusive { "" } else { ", shared," };
             let against =
                 if conflicts.is_empty() { String::new() } else { format!(", against {}", numbers(conflicts)) };
-            format!("reserved {} until {expires_at}{against}", escape_line(pattern))
+            format!("reserved {}{reason}{mode} until {}{against}", escape_line(pattern), expires_at.to_the_second())
         }
         Happened::ReservationRenewed { claims, .. } => {
             format!("renewed {}", numbers(&claims.iter().map(|claim| claim.id).collect::<Vec<_>>()))

@@ -53,6 +53,16 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    /// For people, to whom a fraction of a second says nothing.
+    pub fn to_the_second(self) -> String {
+        match jiff::Timestamp::from_second(self.0.div_euclid(1_000)) {
+            Ok(instant) => format!("{instant:.0}"),
+            Err(_) => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {

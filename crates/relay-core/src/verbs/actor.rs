@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::Ctx;
+use super::{Ctx, crossing};
 use crate::domain::agent::{Agent, Standing, is_alive};
-use crate::domain::name::{AgentName, Party};
-use crate::domain::nearest::nearest;
+use crate::domain::name::{Address, AgentName, Party, RELAY};
+use crate::domain::nearest::{did_you_mean, nearest};
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
 use crate::error::{Code, Refusal};
@@ -169,9 +169,27 @@ pub(super) fn unknown(facts: &dyn Facts, code: Code, text: &str) -> Result<Refus
     let refusal = match code {
         // It was parsed, so it may stand in a step.
         Code::AgentNotRegistered => code.refuse(format!("{text} is not registered in this project")).with("name", text),
-        _ => code.refuse(format!("there is no agent {text:?} in this project")),
+        _ => code.refuse(format!("there is no agent {text:?} in this project{}", did_you_mean(&near))),
     };
     Ok(refusal.with("nearest", json!(near)))
+}
+
+/// The party that an address means whose mail or deeds are asked for.
+pub(super) fn addressed(ctx: &Ctx<'_>, facts: &dyn Facts, address: &Address) -> Result<Party> {
+    if address.is_human() {
+        return Ok(Party::Human);
+    }
+    if address.project.is_none() && address.name == RELAY {
+        return Ok(Party::Relay);
+    }
+    if let Some(project) = crossing::other_project(ctx, address)? {
+        return Ok(Party::Elsewhere(AgentName::parse(&address.name)?, project));
+    }
+    let agent = AgentName::parse(&address.name).ok().map(|name| facts.agent(&name)).transpose()?.flatten();
+    match agent {
+        Some(agent) => Ok(Party::Agent(agent.name)),
+        None => Err(unknown(facts, Code::RecipientNotFound, &address.name)?),
+    }
 }
 
 pub(super) fn seen_at(ctx: &Ctx<'_>, agent: &Agent) -> Timestamp {

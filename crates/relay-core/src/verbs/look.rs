@@ -15,7 +15,7 @@ use crate::domain::agent::Agent;
 use crate::domain::event::Number;
 use crate::domain::message::Message;
 use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
-use crate::domain::nearest::nearest;
+use crate::domain::nearest::{did_you_mean, nearest};
 use crate::domain::pattern::Pattern;
 use crate::domain::view::Viewer;
 use crate::error::{Code, Kind, Refusal};
@@ -75,6 +75,9 @@ pub struct PlaybookShape {
     pub playbook: Vec<Step>,
 }
 
+/// Among so many threads those are looked for whose id is near.
+const RECENT: usize = 1_000;
+
 /// One read under way.
 pub(super) struct Looking<'a> {
     pub ctx: &'a Ctx<'a>,
@@ -127,10 +130,6 @@ pub fn playbook(input: &Input) -> Result<Done> {
 fn unknown_noun(noun: &str) -> Refusal {
     const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, playbook CODE";
     Code::InputInvalid.refuse(format!("there is nothing called {noun:?} to look at; there is {NOUNS}"))
-}
-
-pub(super) fn thread_not_found(id: &ThreadId) -> Refusal {
-    Code::ThreadNotFound.refuse(format!("there is no thread `{id}`")).with("thread", id.as_str())
 }
 
 /// The one argument of a noun.
@@ -189,8 +188,24 @@ impl Looking<'_> {
     }
 
     fn thread(&self, id: &ThreadId) -> Result<Outcome> {
-        let view = self.thread_view(id, self.limit)?;
-        view.map(|view| Outcome::Thread(Box::new(view))).ok_or_else(|| thread_not_found(id))
+        match self.thread_view(id, self.limit)? {
+            Some(view) => Ok(Outcome::Thread(Box::new(view))),
+            None => Err(self.thread_not_found(id)?),
+        }
+    }
+
+    /// That nobody here sees a thread of that id, with those that were probably meant.
+    pub fn thread_not_found(&self, id: &ThreadId) -> Result<Refusal> {
+        let known = self.facts.threads(RECENT)?;
+        let near = nearest(id.as_str(), known.iter().map(|thread| thread.id.as_str()));
+        let mut seen = Vec::new();
+        for near in near {
+            if self.thread_view(&ThreadId::parse(&near)?, 0)?.is_some() {
+                seen.push(near);
+            }
+        }
+        let refusal = Code::ThreadNotFound.refuse(format!("there is no thread `{id}`{}", did_you_mean(&seen)));
+        Ok(refusal.with("thread", id.as_str()).with("nearest", serde_json::json!(seen)))
     }
 
     /// What the viewer sees of a thread, with its last messages.
@@ -305,10 +320,7 @@ fn own(actor: Option<&Actor>, what: &str) -> Result<Party> {
 fn playbook_of(text: &str) -> Result<Outcome> {
     let code = Code::parse(text).ok_or_else(|| {
         let near = nearest(text, Code::ALL.iter().map(|code| code.as_str()));
-        Code::InputInvalid.refuse(format!(
-            "{text:?} is no error class{}",
-            if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
-        ))
+        Code::InputInvalid.refuse(format!("{text:?} is no error class{}", did_you_mean(&near)))
     })?;
     let playbook = books::playbook(code);
     let steps = books::outline(&playbook, code, &Setting::default());

@@ -10,7 +10,7 @@ use super::{Ctx, Done, Outcome as Any, crossing, start};
 use crate::domain::contact::GivenUp;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Happened, Number, Told};
-use crate::domain::name::{Address, AgentName, Party, ThreadId};
+use crate::domain::name::{Address, Party, ThreadId};
 use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
 use crate::domain::view::Viewer;
@@ -109,21 +109,7 @@ fn sender(ctx: &Ctx<'_>, input: &Input) -> Result<Option<Party>> {
     let Some(address) = &input.from else {
         return Ok(None);
     };
-    if address.is_human() {
-        return Ok(Some(Party::Human));
-    }
-    if address.project.is_none() && address.name == crate::domain::name::RELAY {
-        return Ok(Some(Party::Relay));
-    }
-    if let Some(project) = crossing::other_project(ctx, address)? {
-        return Ok(Some(Party::Elsewhere(AgentName::parse(&address.name)?, project)));
-    }
-    let facts = ctx.store.read()?;
-    let agent = AgentName::parse(&address.name).ok().map(|name| facts.agent(&name)).transpose()?.flatten();
-    match agent {
-        Some(agent) => Ok(Some(Party::Agent(agent.name))),
-        None => Err(actor::unknown(&*facts, Code::RecipientNotFound, &address.name)?),
-    }
+    actor::addressed(ctx, &*ctx.store.read()?, address).map(Some)
 }
 
 /// One look at the inbox.

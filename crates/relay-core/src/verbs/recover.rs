@@ -103,12 +103,16 @@ fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
 /// The answer to a failed request: the class, the values and the steps. The request is kept where it can be; one that was
 /// made again and failed again is kept again, as what it failed with now.
 pub fn failure(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> Failure {
+    failure_of(ctx, request, request.verb(), refusal)
+}
+
+/// The same for a request that was made by another command than its verb: that one's help is the help that is needed.
+pub fn failure_of(ctx: &Ctx<'_>, request: &Request, command: &str, refusal: &Refusal) -> Failure {
     if let Some((key, made_again)) = made_again(ctx, request) {
         return Failure { verb: request.verb().to_owned(), ..failure(&ctx.step(&key), &made_again, refusal) };
     }
     let kept = keep(ctx, request, refusal);
-    let verb = Some(request.verb().to_owned());
-    let setting = Setting { verb, ..setting(ctx, kept.then(|| ctx.key.text.clone())) };
+    let setting = Setting { verb: Some(command.to_owned()), ..setting(ctx, kept.then(|| ctx.key.text.clone())) };
     let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, &setting);
     Failure {
         relay: 1,

@@ -30,7 +30,7 @@ pub struct Args {
     /// markdown, or jsonl: one event per line
     #[arg(long, value_name = "FORMAT", default_value = "markdown")]
     format: String,
-    /// A file of your own, readable by you alone [default: the standard output]
+    /// A file of your own, readable by you alone [default: the standard output, which - names too]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it is there
@@ -58,12 +58,12 @@ impl Args {
         };
         let input = Input { thread: words::thread(self.thread.as_deref())?, format };
         let opened = app.open(None)?;
-        if app.output.json && self.output.is_none() {
-            return Err(
-                Code::InputInvalid.refuse("--json answers with one line: say where the export goes with --output")
-            );
+        let file = self.output.as_ref().filter(|file| file.as_os_str() != "-");
+        if app.output.json && file.is_none() {
+            return Err(Code::InputInvalid
+                .refuse("--json answers with one line: say in which file the export goes with --output FILE"));
         }
-        match &self.output {
+        match file {
             Some(file) => {
                 to_file(app, &opened, &input, &environment::working_directory()?.join(file), self.force).map(Some)
             }

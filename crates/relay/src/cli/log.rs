@@ -61,7 +61,7 @@ pub struct Args {
     page: Page,
     #[command(flatten)]
     events: Events,
-    /// Show who held this line's path when the line was last changed, as committed
+    /// Show who held this line's path when the commit that last changed the line was made
     #[arg(long, value_name = "PATH:N", help_heading = "Which events", conflicts_with_all = ["before", "by", "kind", "thread", "path", "since", "until", "oneline", "after", "limit"])]
     line: Option<String>,
 }
@@ -75,6 +75,6 @@ impl Args {
                 .input(vec!["events".to_owned()])
                 .and_then(|input| self.events.input(Input { newest: true, layout: Layout::Full, ..input })),
         };
-        look::answer(app, input)
+        look::answer(app, input, "log")
     }
 }

@@ -34,18 +34,21 @@ pub struct Page {
 
 impl Args {
     pub fn run(&self, app: &App) -> u8 {
-        answer(app, self.page.input(self.what.clone()).and_then(|input| self.events.input(input)))
+        answer(app, self.page.input(self.what.clone()).and_then(|input| self.events.input(input)), "look")
     }
 }
 
+/// A noun that is a command of its own.
 fn look(app: &App, what: Vec<String>, page: &Page) -> u8 {
-    answer(app, page.input(what))
+    let noun = what.first().cloned().unwrap_or_default();
+    answer(app, page.input(what), &noun)
 }
 
-pub fn answer(app: &App, input: Result<Input>) -> u8 {
+/// `command` is what was typed.
+pub fn answer(app: &App, input: Result<Input>, command: &str) -> u8 {
     match input {
         Ok(input) if input.what.first().is_some_and(|noun| noun == "playbook") => text_only(app, &input),
-        other => app.run(other.map(Request::Look), "look"),
+        other => app.run(other.map(Request::Look), command),
     }
 }
 
@@ -59,10 +62,7 @@ impl Page {
 /// A playbook is a text of this program: it needs no project and no store.
 fn text_only(app: &App, input: &Input) -> u8 {
     match verbs::look::playbook(input) {
-        Ok(done) => {
-            app.print(&done, relay_core::domain::time::Timestamp::from_millis(0));
-            0
-        }
+        Ok(done) => app.print(&done, relay_core::domain::time::Timestamp::from_millis(0)).status(),
         Err(refusal) => app.fail_outside("look", &refusal),
     }
 }

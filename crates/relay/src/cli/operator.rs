@@ -203,8 +203,7 @@ fn completions(app: &App, shell: &str, dir: Option<&std::path::Path>) -> u8 {
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "relay", &mut script);
-    app.output.exact(&String::from_utf8_lossy(&script));
-    0
+    app.output.exact(&String::from_utf8_lossy(&script)).status()
 }
 
 fn man_pages(command: clap::Command, dir: Option<&std::path::Path>) -> Result<(serde_json::Value, String)> {

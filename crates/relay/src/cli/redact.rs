@@ -52,8 +52,7 @@ impl Args {
                     outcome.pending = clean_up(opened);
                     outcome.kept = opened.store.kept_beside();
                 }
-                app.print(&done, ctx.now);
-                0
+                app.print(&done, ctx.now).status()
             }
             Err(refusal) => app.fail(&recover::failure(&ctx, request, &refusal)),
         }

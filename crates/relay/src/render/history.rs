@@ -144,7 +144,10 @@ fn events(page: &Events, now: Timestamp) -> String {
     if page.events.is_empty() && page.layout != Layout::Line {
         return "Nothing on record.\n".to_owned();
     }
-    let entries: Vec<String> = page.events.iter().map(|event| entry(event, page.layout, now)).collect();
+    let width = |of: &dyn Fn(&EventShape) -> String| page.events.iter().map(|event| of(event).chars().count()).max();
+    let widths = (width(&|event| event.number.to_string()), width(&|event| escape_line(&event.actor)));
+    let widths = (widths.0.unwrap_or_default(), widths.1.unwrap_or_default());
+    let entries: Vec<String> = page.events.iter().map(|event| entry(event, page.layout, widths, now)).collect();
     let mut text = entries.join(if page.layout == Layout::Full { "\n" } else { "" });
     if let Some(before) = page.before {
         let _ = writeln!(text, "{}", format!("(older: --before {before})").dimmed());
@@ -152,22 +155,39 @@ fn events(page: &Events, now: Timestamp) -> String {
     text
 }
 
-/// One event: who did what and, at length, when and with which words.
-fn entry(event: &EventShape, layout: Layout, now: Timestamp) -> String {
+/// One event: who did what and, at length, when and with which words. Lines are aligned to the widest number and name.
+fn entry(event: &EventShape, layout: Layout, (numbers, names): (usize, usize), now: Timestamp) -> String {
     let (number, actor, what) = (format!("#{}", event.number), escape_line(&event.actor), escape_line(&event.text));
-    match layout {
-        Layout::Line => format!("{} {} {} {what}\n", number.bold(), event.at.to_string().dimmed(), actor.green()),
-        Layout::Short => format!("{} {} {what}\n", number.yellow(), actor.green()),
-        Layout::Full => {
-            let when = format!("{} ({})", event.at, relative(event.at, now));
-            let mut text = format!("{} {} {}\n    {what}\n", number.yellow(), actor.green(), when.dimmed());
-            for field in ["subject", "task", "why"] {
-                if let Some(written) = event.data.get(field).and_then(Value::as_str) {
-                    let _ = writeln!(text, "    {field}: {}", escape_line(written));
-                }
-            }
-            text
+    let written = |field: &str| event.data.get(field).and_then(Value::as_str).map(escape_line);
+    let patterns: Vec<String> = event
+        .data
+        .get("patterns")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(escape_line)
+        .collect();
+    let at = event.at.to_the_second();
+    if layout == Layout::Full {
+        let when = format!("{at} ({})", relative(event.at, now));
+        let mut text = format!("{} {} {}\n    {what}\n", number.yellow(), actor.green(), when.dimmed());
+        if !patterns.is_empty() {
+            let _ = writeln!(text, "    patterns: {}", patterns.join(" "));
         }
+        for field in ["subject", "task", "why"] {
+            if let Some(written) = written(field) {
+                let _ = writeln!(text, "    {field}: {written}");
+            }
+        }
+        return text;
+    }
+    let words = written("subject").or_else(|| (!patterns.is_empty()).then(|| patterns.join(" ")));
+    let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+    let (number, actor) = (format!("{number:<width$}", width = numbers + 1), format!("{actor:<names$}"));
+    match layout {
+        Layout::Short => format!("{} {} {what}{words}\n", number.yellow(), actor.green()),
+        _ => format!("{} {} {} {what}{words}\n", number.bold(), at.dimmed(), actor.green()),
     }
 }
 
@@ -175,9 +195,10 @@ fn entry(event: &EventShape, layout: Layout, now: Timestamp) -> String {
 fn line(line: &Line, page: &Page<'_>) -> String {
     let change = &line.change;
     let place = format!("{}:{}", escape_line(&change.path), change.line);
-    let mut text = format!("{place} was last changed by {}\n", change.commit.yellow());
+    let moved = (change.committed_line != change.line).then(|| format!(", line {} in HEAD,", change.committed_line));
+    let mut text = format!("{place}{} was last changed by {}\n", moved.unwrap_or_default(), change.commit.yellow());
     let _ = writeln!(text, "    {}", escape_line(&change.subject));
-    let when = format!("{} ({})", change.at, relative(change.at, page.now));
+    let when = format!("{} ({})", change.at.to_the_second(), relative(change.at, page.now));
     let _ = writeln!(text, "    {}, {}", escape_line(&change.author), when.dimmed());
     if change.edited {
         let _ = writeln!(text, "    It reads otherwise in the working tree; that change is not committed.");
@@ -187,6 +208,13 @@ fn line(line: &Line, page: &Page<'_>) -> String {
     }
     if line.held.is_empty() {
         let _ = writeln!(text, "Nobody held it then.");
+    }
+    if let Some(begins) = line.begins {
+        let _ = writeln!(
+            text,
+            "The history begins later, {}: who worked on it before is not on record.",
+            begins.to_the_second()
+        );
     }
     if let Some(last) = &line.last {
         let _ = writeln!(text, "The last before was {}: {}", last.holder.green(), self::held(last));
@@ -205,7 +233,8 @@ fn held(held: &HeldShape) -> String {
         End::Takeover => "takeover",
     };
     let pattern = escape_line(&held.pattern);
-    format!("#{} {pattern}{reason}{mode}, from {} until its {end} at {}{turn}", held.id, held.from, held.until)
+    let (from, until) = (held.from.to_the_second(), held.until.to_the_second());
+    format!("#{} {pattern}{reason}{mode}, from {from} until its {end} at {until}{turn}", held.id)
 }
 
 fn times(count: u64) -> String {

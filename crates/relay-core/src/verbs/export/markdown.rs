@@ -1,74 +1,46 @@
 //! The document: threads with their messages in order, who got and acknowledged them, and what was claimed for them.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Exported, Format, Progress, Sink, each_step};
+use super::{Exported, Format, PAGE, Progress, Reading, Sink};
 use crate::domain::delivery::{Line, State};
 use crate::domain::event::Number;
 use crate::domain::holding::{End, Holding, Holdings};
 use crate::domain::message::Importance;
 use crate::domain::name::ThreadId;
 use crate::domain::plain::{escape, markdown};
+use crate::domain::time::Timestamp;
 use crate::store::{EventQuery, Result};
-use crate::verbs::look::Looking;
+use crate::verbs::look::events::{STEP, each_step};
 use crate::verbs::look::filter::CLAIMS;
-use crate::wire::v1::{MessageShape, RecipientShape};
+use crate::wire::v1::{MessageShape, RecipientShape, RedactedShape};
 
-/// Messages that are in memory at once.
-const PAGE: usize = 100;
 /// More threads than anybody has.
 const ALL: usize = u32::MAX as usize;
 
-/// What was claimed for a thread, by its id in small letters; for none under no id.
-type Claims = BTreeMap<Option<String>, Vec<Holding>>;
-
 pub(super) fn write(
-    looking: &Looking<'_>,
+    reading: &Reading<'_>,
     thread: Option<&ThreadId>,
     sink: &mut Sink<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Exported> {
-    let number = looking.facts.tip()?.number;
-    let mut claims = claims(looking, number, thread, &mut |_, _| {})?;
-    let mut document = Document { looking, sink, level: if thread.is_some() { 1 } else { 2 }, threads: 0, messages: 0 };
+    let level = if thread.is_some() { 1 } else { 2 };
+    let mut document = Document { reading, sink, level, threads: 0, messages: 0 };
     match thread {
-        Some(thread) => document.thread(thread, &mut claims)?,
-        None => document.project(number, &mut claims, progress)?,
+        Some(thread) => {
+            document.thread(thread)?;
+            document.claims(Some(thread), &mut |done| progress(done, reading.number))?;
+        }
+        None => document.project(progress)?,
     }
     let Document { threads, messages, .. } = document;
     let counts = (Some(threads), Some(messages));
+    let number = reading.number;
     Ok(Exported { format: Format::Markdown, number, events: None, threads: counts.0, messages: counts.1 })
 }
 
-/// Everything that was ever claimed for the wanted thread, or for any.
-fn claims(
-    looking: &Looking<'_>,
-    tip: Number,
-    thread: Option<&ThreadId>,
-    progress: &mut Progress<'_>,
-) -> Result<Claims> {
-    let mut following = Holdings::default();
-    let mut found = Claims::new();
-    let mut keep = |held: Holding| {
-        let reason = held.reason.as_ref();
-        if thread.is_none_or(|wanted| reason.is_some_and(|reason| reason.same_as(wanted))) {
-            found.entry(reason.map(|reason| reason.as_str().to_ascii_lowercase())).or_default().push(held);
-        }
-    };
-    each_step(tip, progress, |after, up_to| {
-        for event in looking.facts.events(&EventQuery { kinds: &CLAIMS, ..EventQuery::between(after, up_to) })? {
-            following.follow(&event, |_| true).into_iter().for_each(&mut keep);
-        }
-        Ok(())
-    })?;
-    following.finish().for_each(keep);
-    found.values_mut().for_each(|held| held.sort_by_key(|held| (held.id, held.generation)));
-    Ok(found)
-}
-
 struct Document<'a, 'b> {
-    looking: &'a Looking<'a>,
+    reading: &'a Reading<'a>,
     sink: &'a mut Sink<'b>,
     /// Of a thread's heading.
     level: usize,
@@ -77,27 +49,31 @@ struct Document<'a, 'b> {
 }
 
 impl Document<'_, '_> {
-    fn project(&mut self, tip: Number, claims: &mut Claims, progress: &mut Progress<'_>) -> Result<()> {
-        let ctx = self.looking.ctx;
+    fn project(&mut self, progress: &mut Progress<'_>) -> Result<()> {
+        let Reading { ctx, number, .. } = *self.reading;
         let key = &ctx.project;
-        let head = format!("# {}\n\n{}, up to #{tip}, {}\n", markdown(key.basename()), markdown(key.as_str()), ctx.now);
+        let head = format!(
+            "# {}\n\n{}, up to #{number}, exported {}\n",
+            markdown(key.basename()),
+            markdown(key.as_str()),
+            ctx.now.to_the_second()
+        );
         (self.sink)(&head)?;
-        let mut threads = self.looking.facts.threads(ALL)?;
+        let mut threads = self.reading.look(|looking| looking.facts.threads(ALL))?;
+        threads.retain(|thread| thread.first_message.is_none_or(|first| first <= number));
         threads.sort_by_key(|thread| (thread.opened_at, thread.first_message));
+        // First the threads, then the claims.
         let all = threads.len() as Number;
         for (done, thread) in threads.iter().enumerate() {
             (self.sink)("\n")?;
-            self.thread(&thread.id, claims)?;
-            progress(done as Number + 1, all);
+            self.thread(&thread.id)?;
+            progress(done as Number + 1, all + number);
         }
-        match claims.remove(&None) {
-            Some(held) => (self.sink)(&format!("\n## Claims without a thread\n\n{}", list(&held))),
-            None => Ok(()),
-        }
+        self.claims(None, &mut |done| progress(all + done, all + number))
     }
 
-    fn thread(&mut self, id: &ThreadId, claims: &mut Claims) -> Result<()> {
-        let Some(view) = self.looking.thread_view(id, 0)? else { return Ok(()) };
+    fn thread(&mut self, id: &ThreadId) -> Result<()> {
+        let Some(view) = self.reading.look(|looking| looking.thread_view(id, 0))? else { return Ok(()) };
         let subject = view.thread.subject.as_deref().map(|subject| format!(": {}", markdown(subject)));
         let mut text =
             format!("{} {}{}\n\n", "#".repeat(self.level), markdown(&view.thread.id), subject.unwrap_or_default());
@@ -109,26 +85,65 @@ impl Document<'_, '_> {
         (self.sink)(&text)?;
         self.threads += 1;
         let mut after = 0;
-        loop {
-            let page = self.looking.facts.thread_messages_after(id, after, PAGE)?;
-            let Some(last) = page.last() else { break };
-            after = last.id;
-            for message in page.iter().filter(|message| self.looking.viewer.sees(message)) {
-                let shown = self.message(&self.looking.shape(message, true));
-                (self.sink)(&shown)?;
-                self.messages += 1;
+        while after < self.reading.number {
+            let (last, shown) = self.reading.look(|looking| {
+                let mut page = looking.facts.thread_messages_after(id, after, PAGE.into())?;
+                let last = page.last().map_or(self.reading.number, |message| message.id);
+                page.retain(|message| message.id <= self.reading.number && looking.viewer.sees(message));
+                let shown = page.iter().map(|message| self.message(&looking.shape(message, true)));
+                Ok((last, shown.collect::<Vec<_>>()))
+            })?;
+            after = last;
+            self.messages += shown.len() as u64;
+            shown.iter().try_for_each(|message| (self.sink)(message))?;
+        }
+        Ok(())
+    }
+
+    /// What was claimed, for a thread or for anything: in the order in which it ended, then what has not ended yet. No more
+    /// is kept than what is open at one time.
+    fn claims(&mut self, thread: Option<&ThreadId>, progress: &mut dyn FnMut(Number)) -> Result<()> {
+        let is_wanted = |held: &Holding| {
+            thread.is_none_or(|wanted| held.reason.as_ref().is_some_and(|reason| reason.same_as(wanted)))
+        };
+        let now = self.reading.ctx.now;
+        let (number, level) = (self.reading.number, self.level);
+        let mut heading = Some(match thread {
+            Some(_) => format!("\n{} Claims for it\n\n", "#".repeat(level + 1)),
+            None => format!("\n{} Claims\n\n", "#".repeat(level)),
+        });
+        let mut hand_out = |held: Vec<Holding>| -> Result<()> {
+            let rows: String =
+                held.iter().filter(|held| is_wanted(held)).map(|held| row(held, thread.is_none(), now)).collect();
+            if rows.is_empty() {
+                return Ok(());
             }
-        }
-        match claims.remove(&Some(id.as_str().to_ascii_lowercase())) {
-            Some(held) => (self.sink)(&format!("\n{} Claims for it\n\n{}", "#".repeat(self.level + 1), list(&held))),
-            None => Ok(()),
-        }
+            (self.sink)(&format!("{}{rows}", heading.take().unwrap_or_default()))
+        };
+        let mut following = Holdings::default();
+        each_step(number, STEP, |after, up_to| {
+            let query = EventQuery { kinds: &CLAIMS, ..EventQuery::between(after, up_to) };
+            let events = self.reading.look(|looking| looking.facts.events(&query))?;
+            for event in &events {
+                // A renewal may be for another thread than the grant was, so all are followed.
+                hand_out(following.follow(event, |_| true))?;
+            }
+            hand_out(following.sweep())?;
+            progress(up_to);
+            Ok(())
+        })?;
+        hand_out(following.finish().collect())
     }
 
     fn message(&self, message: &MessageShape) -> String {
-        let subject = message.subject.as_deref().map_or_else(|| "(erased)".to_owned(), markdown);
+        let subject = match (&message.subject, &message.redacted) {
+            (Some(subject), _) => markdown(subject),
+            (None, Some(_)) => "(erased)".to_owned(),
+            // It had taken over the subject of a message whose texts were erased.
+            (None, None) => "(subject erased with an earlier message's)".to_owned(),
+        };
         let mut text = format!("\n{} #{} {subject}\n\n", "#".repeat(self.level + 1), message.id);
-        let _ = write!(text, "{}, {}", markdown(&message.from), message.sent_at);
+        let _ = write!(text, "{}, {}", markdown(&message.from), message.sent_at.to_the_second());
         if message.importance != Importance::Normal {
             let _ = write!(text, ", {}", message.importance.as_str());
         }
@@ -140,7 +155,7 @@ impl Document<'_, '_> {
             Some(body) => escape(body).split('\n').for_each(|line| {
                 let _ = writeln!(text, "{}", format!("> {line}").trim_end());
             }),
-            None => text.push_str("(erased)\n"),
+            None => text.push_str(&message.redacted.as_deref().map_or_else(|| "(erased)\n".to_owned(), tombstone)),
         }
         text.push('\n');
         for recipient in &message.recipients {
@@ -150,6 +165,12 @@ impl Document<'_, '_> {
     }
 }
 
+/// Who erased the texts, when and why.
+fn tombstone(redacted: &RedactedShape) -> String {
+    let why = redacted.why.as_deref().map(|why| format!(": {}", markdown(why))).unwrap_or_default();
+    format!("(erased by {}, {}, with #{}{why})\n", markdown(&redacted.by), redacted.at.to_the_second(), redacted.number)
+}
+
 /// Who got it, and what became of it.
 fn receipt(recipient: &RecipientShape, ack_required: bool) -> String {
     let line = match recipient.kind {
@@ -157,7 +178,7 @@ fn receipt(recipient: &RecipientShape, ack_required: bool) -> String {
         other => format!(" ({})", other.as_str()),
     };
     let at = |word: &str, time: Option<crate::domain::time::Timestamp>| {
-        time.map_or_else(|| word.to_owned(), |time| format!("{word} {time}"))
+        time.map_or_else(|| word.to_owned(), |time| format!("{word} {}", time.to_the_second()))
     };
     let state = match recipient.state {
         State::Held => "waits for consent".to_owned(),
@@ -172,16 +193,17 @@ fn receipt(recipient: &RecipientShape, ack_required: bool) -> String {
     format!("{}{line}: {state}{owed}", markdown(&recipient.name))
 }
 
-fn list(held: &[Holding]) -> String {
-    let row = |held: &Holding| {
-        let mode = if held.exclusive { "" } else { ", shared" };
-        let end = match held.end {
-            End::Expiry => "expiry",
-            End::Release => "release",
-            End::Takeover => "takeover",
-        };
-        let (pattern, holder) = (markdown(&held.pattern), markdown(held.holder.as_str()));
-        format!("- #{} {pattern}{mode}: {holder}, {} until {end} {}\n", held.id, held.from, held.until)
+fn row(held: &Holding, names_thread: bool, now: Timestamp) -> String {
+    let mode = if held.exclusive { "" } else { ", shared" };
+    let reason = held.reason.as_ref().filter(|_| names_thread);
+    let reason = reason.map(|thread| format!(" for {}", markdown(thread.as_str()))).unwrap_or_default();
+    let end = match held.end {
+        End::Expiry if held.until > now => "ends",
+        End::Expiry => "expired",
+        End::Release => "released",
+        End::Takeover => "taken over",
     };
-    held.iter().map(row).collect()
+    let (pattern, holder) = (markdown(&held.pattern), markdown(held.holder.as_str()));
+    let (from, until) = (held.from.to_the_second(), held.until.to_the_second());
+    format!("- #{} {pattern}{reason}{mode}: {holder}, from {from}, {end} {until}\n", held.id)
 }

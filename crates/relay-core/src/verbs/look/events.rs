@@ -39,17 +39,47 @@ pub enum Layout {
 }
 
 /// How many numbers one step through a filtered history covers.
-pub(in crate::verbs) const STEP: Number = 1_000;
+pub(in crate::verbs) const STEP: u16 = 1_000;
+
+/// Goes through the history up to an event, a stretch of so many numbers at a time.
+pub(in crate::verbs) fn each_step(
+    tip: Number,
+    size: u16,
+    mut step: impl FnMut(Number, Number) -> Result<()>,
+) -> Result<()> {
+    let mut after = 0;
+    while after < tip {
+        let up_to = tip.min(after + Number::from(size));
+        step(after, up_to)?;
+        after = up_to;
+    }
+    Ok(())
+}
 
 pub(super) fn look(looking: &Looking<'_>, input: &Input) -> Result<Outcome> {
     let (after, tip) = (input.after.unwrap_or(0), looking.facts.tip()?.number);
     let up_to = input.before.map_or(tip, |before| tip.min(before.saturating_sub(1)));
     let sieve = Sieve::new(looking, &input.filter)?;
-    let page = Page { looking, moves: looking.facts.moves()?, sieve, events: Vec::new(), layout: input.layout };
+    let thread = sieve.thread.clone();
+    let page = Page {
+        looking,
+        moves: looking.facts.moves()?,
+        sieve,
+        limit: looking.limit,
+        events: Vec::new(),
+        layout: input.layout,
+    };
     let from_the_end = input.newest || (input.before.is_some() && input.after.is_none());
     let mut page = if from_the_end { page.newest(after, up_to)? } else { page.oldest(after, up_to)? };
     if from_the_end && !input.newest {
         page.events.reverse();
+    }
+    // Claims may be made for something that is no thread: they show that it is known.
+    if let Some(thread) = thread.filter(|_| page.events.is_empty())
+        && looking.thread_view(&thread, 0)?.is_none()
+        && looking.facts.claims_for(&thread)?.is_empty()
+    {
+        return Err(looking.thread_not_found(&thread)?);
     }
     Ok(Outcome::Events(Box::new(page)))
 }
@@ -59,6 +89,7 @@ struct Page<'a> {
     looking: &'a Looking<'a>,
     moves: Vec<(Number, ProjectKey, ProjectKey)>,
     sieve: Sieve<'a>,
+    limit: usize,
     events: Vec<EventShape>,
     layout: Layout,
 }
@@ -75,22 +106,25 @@ impl Page<'_> {
 
     fn newest(mut self, after: Number, up_to: Number) -> Result<Events> {
         let mut last = up_to;
-        let mut filled = None;
-        while last > after && filled.is_none() {
+        // One more than is shown tells whether there are older ones.
+        self.limit += 1;
+        while last > after && !self.is_full() {
             let from = last.saturating_sub(self.step()).max(after);
-            filled = self.fill(self.stretch(from, last)?.into_iter().rev())?;
+            self.fill(self.stretch(from, last)?.into_iter().rev())?;
             last = from;
         }
-        let before = filled.filter(|number| *number > after + 1);
+        let has_older = self.is_full();
+        self.events.truncate(self.limit - 1);
+        let before = self.events.last().map(|event| event.number).filter(|_| has_older);
         Ok(Events { events: self.events, cursor: up_to.max(after), before, layout: self.layout })
     }
 
     fn is_full(&self) -> bool {
-        self.events.len() >= self.looking.limit
+        self.events.len() >= self.limit
     }
 
     fn step(&self) -> Number {
-        if self.sieve.is_open() { self.looking.limit as Number } else { STEP }
+        if self.sieve.is_open() { self.limit as Number } else { STEP.into() }
     }
 
     /// Kind, actor and time are told from the event alone, before anybody looks at a message.
@@ -124,6 +158,19 @@ pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened,
         // A salted hash means nothing to a reader.
         for hash in ["subject", "body", "task", "why"] {
             fields.remove(hash);
+        }
+        let claims: Vec<Number> = match what {
+            Happened::ReservationRenewed { claims, .. } => claims.iter().map(|claim| claim.id).collect(),
+            Happened::ReservationReleased { claims, .. } => claims.clone(),
+            Happened::ReservationTaken { id, .. } => vec![*id],
+            _ => Vec::new(),
+        };
+        if !claims.is_empty() {
+            let mut patterns = Vec::new();
+            for claim in claims {
+                patterns.extend(facts.claim(claim)?.map(|claim| claim.pattern));
+            }
+            fields.insert("patterns".to_owned(), json!(patterns));
         }
         if matches!(what, Happened::MessageSent { .. }) && !bodies {
             let subject = facts.envelope(event.number)?.and_then(|message| message.subject);

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::wanted;
+use super::super::{actor, wanted};
 use super::Looking;
 use crate::domain::event::{Event, Happened, Number};
-use crate::domain::name::{Party, ThreadId};
-use crate::domain::nearest::nearest;
+use crate::domain::name::{Address, AgentName, Party, ThreadId};
+use crate::domain::nearest::{did_you_mean, nearest};
 use crate::domain::pattern::{Case, Compiled, Pattern};
 use crate::domain::reservation::Reservation;
 use crate::domain::time::Timestamp;
@@ -38,15 +38,15 @@ pub struct EventFilter {
 pub(in crate::verbs) struct Sieve<'a> {
     facts: &'a dyn Facts,
     kinds: Vec<&'static str>,
-    by: Option<&'a str>,
-    thread: Option<ThreadId>,
+    by: Option<String>,
+    pub thread: Option<ThreadId>,
     path: Option<Touching>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
 }
 
 impl<'a> Sieve<'a> {
-    pub fn new(looking: &'a Looking<'_>, filter: &'a EventFilter) -> Result<Self> {
+    pub fn new(looking: &'a Looking<'_>, filter: &EventFilter) -> Result<Self> {
         let time = |text: &Option<String>| -> Result<Option<Timestamp>> {
             Ok(text.as_deref().map(|text| Timestamp::read(text, looking.ctx.now)).transpose()?)
         };
@@ -63,7 +63,7 @@ impl<'a> Sieve<'a> {
         Ok(Sieve {
             facts: looking.facts,
             kinds,
-            by: filter.by.as_deref(),
+            by: filter.by.as_deref().map(|by| actor_of(looking, by)).transpose()?.map(|by| by.to_string()),
             thread: filter.thread.as_deref().map(ThreadId::parse).transpose()?,
             path,
             since: time(&filter.since)?,
@@ -73,13 +73,13 @@ impl<'a> Sieve<'a> {
 
     /// What the store can tell from an event's own line; somebody of a project that moved stands there by another name.
     pub fn query(&self, after: Number, up_to: Number, nobody_moved: bool) -> EventQuery<'_> {
-        let actor = self.by.filter(|by| nobody_moved || !by.contains('@'));
+        let actor = self.by.as_deref().filter(|by| nobody_moved || !by.contains('@'));
         let thread = self.thread.as_ref();
         EventQuery { after, up_to, kinds: &self.kinds, actor, thread, since: self.since, until: self.until }
     }
 
     pub fn is_by(&self, actor: &Party) -> bool {
-        self.by.is_none_or(|by| actor.to_string().eq_ignore_ascii_case(by))
+        self.by.as_ref().is_none_or(|by| actor.to_string().eq_ignore_ascii_case(by))
     }
 
     /// Asked of what the viewer is shown, so that nothing else tells what is in a thread.
@@ -147,9 +147,21 @@ fn kind(text: &str) -> Result<&'static str> {
 
 fn unknown_kind(text: &str) -> Refusal {
     let near = nearest(text, Happened::KINDS);
-    let meant = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
+    let meant = did_you_mean(&near);
     Code::InputInvalid
         .refuse(format!("{text:?} is no kind of event{meant}; the kinds are {}", Happened::KINDS.join(", ")))
+}
+
+/// Who is meant by a name. A project that was here once may be gone, and what its agents did is still on record.
+fn actor_of(looking: &Looking<'_>, text: &str) -> Result<Party> {
+    let address = Address::parse(text);
+    if let Some(path) = &address.project {
+        let mut projects = looking.facts.neighbours()?.into_iter();
+        if let Some(project) = projects.find(|project| project.as_str() == path) {
+            return Ok(Party::Elsewhere(AgentName::parse(&address.name)?, project));
+        }
+    }
+    actor::addressed(looking.ctx, looking.facts, &address)
 }
 
 /// A path, and which patterns share one with it; each is compared once.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::events::STEP;
+use super::events::{STEP, each_step};
 use super::filter::CLAIMS;
 use super::{Looking, Outcome};
 use crate::domain::event::Number;
@@ -25,6 +25,9 @@ pub struct Line {
     /// The last claim before, where nobody held the path at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<HeldShape>,
+    /// Where nobody is known to have held it because the history begins only later: when it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begins: Option<Timestamp>,
     /// The last messages until then in the threads that the claims were made for.
     pub messages: Vec<MessageShape>,
 }
@@ -67,7 +70,7 @@ pub(super) fn look(looking: &Looking<'_>, text: &str) -> Result<Outcome> {
     let (from, to) = (change.at, change.at.plus(Span::millis(999)));
     let mut held = Vec::new();
     let mut last: Option<Holding> = None;
-    for holding in holdings(looking, &change.path_then)? {
+    for holding in change.path_then.as_deref().map_or(Ok(Vec::new()), |path| holdings(looking, path))? {
         if holding.meets(from, to) {
             held.push(holding);
         } else if holding.until <= from && last.as_ref().is_none_or(|last| last.until < holding.until) {
@@ -86,8 +89,11 @@ pub(super) fn look(looking: &Looking<'_>, text: &str) -> Result<Outcome> {
     }
     messages.sort_by_key(|message| message.id);
     messages.dedup_by_key(|message| message.id);
+    let first = looking.facts.events(&EventQuery::between(0, 1))?;
+    let begins = first.first().map(|event| event.payload.at).filter(|begins| held.is_empty() && *begins > to);
     Ok(Outcome::Line(Box::new(Line {
         change,
+        begins,
         last: last.as_ref().filter(|_| held.is_empty()).map(HeldShape::from),
         held: held.iter().map(HeldShape::from).collect(),
         messages,
@@ -110,14 +116,12 @@ fn holdings(looking: &Looking<'_>, path: &str) -> Result<Vec<Holding>> {
         |pattern: &str| Pattern::from_canonical(pattern).is_ok_and(|pattern| pattern.compile(case).matches(path));
     let mut following = Holdings::default();
     let mut found = Vec::new();
-    let mut after = 0;
-    while after < tip {
-        let up_to = tip.min(after + STEP);
+    each_step(tip, STEP, |after, up_to| {
         for event in looking.facts.events(&EventQuery { kinds: &CLAIMS, ..EventQuery::between(after, up_to) })? {
             found.extend(following.follow(&event, |claim| matches(&claim.pattern)));
         }
-        after = up_to;
-    }
+        Ok(())
+    })?;
     found.extend(following.finish());
     Ok(found)
 }
