@@ -208,3 +208,24 @@ fn nobodys_file_takes_the_place_of_one_of_relays_own() {
     }
     bus.relay("", ["verify"]).success();
 }
+
+/// git does not always say why it could not write.
+#[test]
+fn an_archive_that_finds_no_room_says_so() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    drain(&bus);
+    let home = bus.home();
+    // Mounting needs a namespace of our own, where nobody else sees it.
+    let script = "cp -a \"$1\" \"$1.small\" && mount -t tmpfs -o size=4m tmpfs \"$1\" && cp -a \"$1.small/.\" \"$1\" &&
+        rm -r \"$1.small\" && free=$(df --output=avail -k \"$1\" | tail -1) &&
+        head -c $((free - $2))K /dev/zero > \"$1/filler\" && exec \"$0\" --json rebuild archive";
+    for left in ["0", "4", "8", "12", "16"] {
+        let mut command = Command::new("unshare");
+        bus.environment(&mut command);
+        let words = ["--mount", "--map-root-user", "sh", "-c", script, crate::bus::RELAY, home.to_str().unwrap(), left];
+        command.args(words);
+        let error = run(command).fails("STORE_FULL").error();
+        assert!(error["details"]["path"].as_str().unwrap().starts_with(home.to_str().unwrap()), "{error}");
+    }
+}

@@ -244,6 +244,8 @@ fn a_move_that_died_half_way_is_found_under_the_new_path() {
     let mut command = two.bus.args("", ["project", "move", &old, &two.key("new-home")]);
     let died = command.env("FAILPOINTS", "move-after-rename=return(abort)").output().unwrap();
     assert!(!died.status.success());
+    let again = two.here("", &["project", "move", &old, &two.key("new-home")]).success().result();
+    assert_eq!((text(&again["from"]), text(&again["to"])), (old, two.key("new-home")));
     two.at("new-home", "BlueLake", &["poll"]).success();
     let send = ["send", "--to", "BlueLake@repo", "--thread", "x-1", "--subject", "API", "--body", "b"];
     two.there("RedForest", &send).success();

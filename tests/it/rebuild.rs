@@ -252,8 +252,15 @@ fn a_store_is_rebuilt_only_by_a_word_that_says_from_what() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     let refused = bus.relay("", ["rebuild", "store"]).fails("INPUT_INVALID").error();
     assert!(refused["message"].as_str().unwrap().contains("relay rebuild store --from-archive"), "{refused}");
-    let nothing = bus.relay("", ["rebuild", "store", "--from-archive"]).fails("ARCHIVE_UNAVAILABLE").error();
+    let nothing = bus.relay("", ["rebuild", "store", "--from-archive"]).fails("ARCHIVE_BEHIND").error();
     assert!(nothing["message"].as_str().unwrap().contains("nothing in the archive"), "{nothing}");
+    // By the playbook, as printed.
+    let drain: Vec<String> = serde_json::from_value(nothing["playbook"][0]["run"].clone()).unwrap();
+    bus.relay("", &drain[1..]).success();
+    bus.relay("", ["rebuild", "store", "--from-archive"]).success();
+    let last = bus.tip();
+    let wrong = bus.relay("", ["rebuild", "store", "--from-archive", "--lose-after", "999"]).fails("INPUT_INVALID");
+    assert_eq!(wrong.error()["message"], format!("the archive ends with #{last}, and not with #999"));
 }
 
 #[test]
@@ -321,10 +328,23 @@ fn a_key_that_acted_before_the_rebuild_does_not_act_again() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     let start = ["start", "--session", "s-9", "--idempotency-key", "new"];
     bus.relay("", start).success();
+    // A subagent starts in the environment of its parent.
+    bus.relay("BlueLake", ["start", "--session", "s-1"]).success();
+    let under = ["register", "--parent", "BlueLake", "--idempotency-key"];
+    let subagents = [("RELAY_AGENT", "BlueLake", "by-name"), ("RELAY_SESSION", "s-1", "by-session")];
+    let start_under = |(name, value, key): (&'static str, &'static str, &'static str)| {
+        bus.with_variables(&[(name, value)], &[&under[..], &[key]].concat())
+    };
+    for subagent in subagents {
+        start_under(subagent).success();
+    }
     send_with_key(&bus, "one").success();
     bus.relay("", ["drain", "--wait"]).success();
     let rebuilt = bus.relay("", ["rebuild", "store", "--from-archive"]).success().result();
-    assert!(rebuilt["keys_used"].as_u64().unwrap() >= 4, "{rebuilt}");
+    assert!(rebuilt["keys_used"].as_u64().unwrap() >= 6, "{rebuilt}");
+    for subagent in subagents {
+        start_under(subagent).fails("IDEMPOTENCY_REUSED");
+    }
     let again = send_with_key(&bus, "one").fails("IDEMPOTENCY_REUSED").error();
     assert!(again["message"].as_str().unwrap().contains("before the store was rebuilt"), "{again}");
     bus.relay("", start).fails("IDEMPOTENCY_REUSED");
@@ -376,6 +396,8 @@ fn a_rebuild_that_died_between_two_moves_is_made_again() {
     let rebuilt = bus.relay("", ["rebuild", "store", "--from-archive"]).success().result();
     assert_eq!(rebuilt["kept"], store.join("relay.before-1.db").to_str().unwrap());
     assert_eq!(fs::read(store.join("relay.before-1.db-wal")).unwrap(), log, "the log went with its file");
+    let missing = rebuilt["missing"][0].as_str().unwrap();
+    assert!(missing.contains(&format!("was moved to {}", rebuilt["kept"].as_str().unwrap())), "{missing}");
     assert_eq!(messages(&bus), 1);
     assert!(!store.join("relay.anew.db").exists());
     let next = bus.relay("", ["rebuild", "store", "--from-archive"]).success().result();
@@ -389,6 +411,20 @@ fn places(store: &Path) -> Vec<u8> {
 
 #[test]
 fn a_writer_that_opened_the_old_file_does_not_write_into_it() {
+    replaced_while_it_waits(&["--no-recover"], |run| {
+        let error = run.fails("STORE_BUSY").error();
+        assert!(error["message"].as_str().unwrap().contains("was rebuilt"), "{error}");
+    });
+}
+
+#[test]
+fn a_send_that_waited_while_the_store_was_replaced_heals_itself() {
+    replaced_while_it_waits(&[], |run| {
+        assert!(run.success().signals().contains(&"RECOVERED".to_owned()));
+    });
+}
+
+fn replaced_while_it_waits(flags: &[&str], check: impl FnOnce(Run)) {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     bus.send("BlueLake", "RedForest", "bd-1", "Login");
     bus.relay("", ["drain", "--wait"]).success();
@@ -396,7 +432,7 @@ fn a_writer_that_opened_the_old_file_does_not_write_into_it() {
     let gate = File::options().read(true).write(true).open(store.join("gate")).unwrap();
     gate.lock().unwrap();
     let before = places(&store);
-    let mut command = bus.args("BlueLake", [&SEND[..], &["--idempotency-key", "K"]].concat());
+    let mut command = bus.args("BlueLake", [&SEND[..], &["--idempotency-key", "K"], flags].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while places(&store) == before {
         std::thread::yield_now();
@@ -409,13 +445,13 @@ fn a_writer_that_opened_the_old_file_does_not_write_into_it() {
     }
     fs::rename(store.join("relay.anew.db"), store.join("relay.db")).unwrap();
     drop(gate);
-    let run = Run::new("send".to_owned(), &child.wait_with_output().unwrap()).fails("STORE_BUSY");
-    assert!(run.error()["message"].as_str().unwrap().contains("was rebuilt"), "{}", run.stdout);
+    check(Run::new("send".to_owned(), &child.wait_with_output().unwrap()));
     let old = Connection::open(aside("relay.db")).unwrap();
     let count =
         |store: &Connection| -> u64 { store.query_row("SELECT count(*) FROM messages", [], |row| row.get(0)).unwrap() };
     assert_eq!(count(&old), 1, "nothing was written there");
-    send_with_key(&bus, "K").success();
+    let again = bus.relay("BlueLake", [&SEND[..], &["--idempotency-key", "K"], flags].concat());
+    again.success();
     assert_eq!(messages(&bus), 2);
 }
 

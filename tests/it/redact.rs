@@ -28,7 +28,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The files under the bus's home that hold a word, whatever its letters' case.
-fn holding(bus: &Bus, word: &str) -> Vec<PathBuf> {
+pub fn holding(bus: &Bus, word: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     files(&bus.home(), &mut found);
     let word = word.to_lowercase();
@@ -40,7 +40,7 @@ fn holding(bus: &Bus, word: &str) -> Vec<PathBuf> {
 }
 
 /// All objects of the archive, in the clear.
-fn archived(bus: &Bus) -> String {
+pub fn archived(bus: &Bus) -> String {
     let archive = bus.store().join("archive.git");
     let objects = bus.git_in(&archive, &["cat-file", "--batch-all-objects", "--batch", "--unordered"]).stdout;
     String::from_utf8_lossy(&objects).to_lowercase()

@@ -161,6 +161,13 @@ fn nofollow() -> i32 {
     i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
 }
 
+/// Whether a disk has no room for as much as a few small files.
+pub(crate) fn is_full(path: &Path) -> bool {
+    const FEW_FILES: u64 = 64 * 1024;
+    let disk = path.ancestors().find_map(|path| rustix::fs::statvfs(path).ok());
+    disk.is_some_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < FEW_FILES)
+}
+
 /// Refuses a file system that another machine serves. Asked once per store and device: the answer cannot change.
 pub fn must_be_local(folder: &Path) -> Result<()> {
     let device = fs::metadata(folder).map_err(|fault| io_refusal(folder, &fault))?.dev().to_string();

@@ -115,6 +115,10 @@ impl Home {
     /// Follows a repository that was moved: the history goes on under the new path.
     pub fn move_project(&self, old: &ProjectKey, new: &ProjectKey) -> Result<()> {
         let (from, to) = (self.folder(old), self.folder(new));
+        // Somebody who died after the folder had moved is asked to do so again.
+        if !Sqlite::exists(&from)? && former_paths(&to).last().is_some_and(|last| last == old.as_str()) {
+            return write_name(&to, new);
+        }
         if !Sqlite::exists(&from)? {
             return Err(Code::ProjectKeyInvalid
                 .refuse(format!("relay knows no project {old}"))
@@ -145,7 +149,7 @@ pub(crate) fn former_paths(folder: &Path) -> Vec<String> {
 }
 
 /// The folder says which project it belongs to, for those who list projects.
-fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
+pub(crate) fn name_project(folder: &Path, project: &ProjectKey) -> Result<()> {
     // A name without a letter in it is what a power cut can leave of one, and another name what a move can.
     if fs::read_to_string(folder.join("project")).is_ok_and(|name| name == project.as_str()) {
         return Ok(());

@@ -12,7 +12,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
 use relay_core::store::{Clock, Random, Result};
 use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
-use relay_core::wire::v1::{Answer, Failure, Signal};
+use relay_core::wire::v1::{Answer, Failure, Signal, SignalCode};
 use relay_store::sqlite::Sqlite;
 use relay_store::{Home, SystemRandom, repository};
 
@@ -208,12 +208,12 @@ impl App {
             Ok((request, opened))
         });
         match outcome {
-            Ok((request, opened)) => self.run_in(&opened, &request, verb),
+            Ok((request, opened)) => self.run_in(&opened, &request, verb, None),
             Err(refusal) => self.fail_outside(verb, &refusal),
         }
     }
 
-    fn run_in(&self, opened: &Opened, request: &Request, command: &str) -> u8 {
+    fn run_in(&self, opened: &Opened, request: &Request, command: &str, recovered: Option<Signal>) -> u8 {
         let ctx = match self.context(opened) {
             Ok(ctx) => ctx,
             Err(refusal) => return self.fail_outside(request.verb(), &refusal),
@@ -225,7 +225,19 @@ impl App {
         let status = match self.ask(&ctx, request) {
             Ok(mut done) => {
                 cli::clean_up_after(opened, &mut done.outcome);
+                done.signals.extend(recovered);
                 self.succeed(&ctx, &done)
+            }
+            // Trying again with the file that is open heals nothing when another has taken its place.
+            Err(refusal) if recovered.is_none() && opened.store.was_replaced() && recover::heals(request, &refusal) => {
+                let text = format!("{} on the first try of {}; opened the store anew", refusal.code, request.verb());
+                return match self.open(Some(request)) {
+                    Ok(anew) => {
+                        let signal = Signal::new(SignalCode::Recovered, text);
+                        self.run_in(&anew, request, command, Some(signal))
+                    }
+                    Err(refusal) => self.fail_outside(command, &refusal),
+                };
             }
             Err(refusal) => self.fail(&recover::failure_of(&ctx, request, command, &refusal)),
         };

@@ -114,11 +114,11 @@ fn a_hostile_text_stays_between_its_quotes() {
         let file = entry.readable().unwrap_or_else(|| panic!("no file"));
         let (_, text) = shown(&file);
         assert_eq!(text.lines().filter(|line| *line == "---").count(), 2, "{text}");
-        assert_eq!(text.lines().skip_while(|line| *line != "").count(), 2, "{text}");
+        assert_eq!(text.lines().skip_while(|line| !line.is_empty()).count(), 2, "{text}");
         assert!(text.chars().all(|c| c == '\n' || !c.is_control() && !"\u{202e}\u{e0041}".contains(c)), "{text:?}");
         let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "));
         assert_eq!(line.and_then(|line| serde_json::from_str::<String>(line).ok()).as_deref(), Some(hostile));
-        let told = message(&[entry.clone()], &"ab".repeat(32));
+        let told = message(std::slice::from_ref(&entry), &"ab".repeat(32));
         assert_eq!(Cursor::read(&told).map(|cursor| cursor.number), Some(7), "{told}");
         assert_eq!(told.lines().count(), 4, "{told}");
         assert_eq!(Entry::read(7, &entry.file().bytes, |_| None), Ok(entry));

@@ -45,6 +45,11 @@ pub struct Retried {
 /// The classes that `send` heals by itself.
 const HEALED: [Code; 2] = [Code::ContactRequired, Code::StoreBusy];
 
+/// Whether a request heals itself from what it was refused with.
+pub fn heals(request: &Request, refusal: &Refusal) -> bool {
+    matches!(request, Request::Send(input) if !input.no_recover) && HEALED.contains(&refusal.code)
+}
+
 /// How long an answer waits for the gate to forget what it has settled.
 const FORGETTING_PATIENCE: Span = Span::millis(50);
 

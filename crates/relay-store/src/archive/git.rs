@@ -1,10 +1,12 @@
 //! The door to git. Every call is hardened: nothing that is configured anywhere, and no hook, runs or changes what we do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
+
+use crate::filesystem::is_full;
 
 /// Settings for every call. Packs and refs are synced; nothing is tidied behind our back.
 const SETTINGS: [&str; 9] = [
@@ -35,6 +37,7 @@ pub(super) fn git(repository: &Path, args: &[&str]) -> Command {
         ("HOME", "/nonexistent"),
         ("LC_ALL", "C"),
     ]);
+    // First, where `run` looks for it.
     command.arg("--git-dir").arg(repository);
     for setting in SETTINGS {
         command.args(["-c", setting]);
@@ -50,7 +53,8 @@ pub(super) fn run(mut command: Command) -> Result<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(failed(&output))
+    let repository = command.get_args().nth(1).map_or_else(PathBuf::new, PathBuf::from);
+    Err(failed(&repository, &output))
 }
 
 /// git is not there, or cannot be started.
@@ -58,13 +62,11 @@ pub(super) fn missing(fault: &std::io::Error) -> Refusal {
     Code::ArchiveUnavailable.refuse(format!("git cannot be started: {fault}"))
 }
 
-pub(super) fn failed(output: &Output) -> Refusal {
+pub(super) fn failed(repository: &Path, output: &Output) -> Refusal {
     let said = String::from_utf8_lossy(&output.stderr);
     let line = said.lines().find(|line| line.starts_with("fatal:")).or_else(|| said.lines().last()).unwrap_or_default();
-    let code = if said.contains("No space left") || said.contains("Out of diskspace") {
-        Code::StoreFull
-    } else {
-        Code::ArchiveUnavailable
-    };
-    code.refuse(format!("git failed ({}): {line}", output.status))
+    // What git says of its own small files leaves out why they could not be written.
+    let is_full = said.contains("No space left") || said.contains("Out of diskspace") || is_full(repository);
+    let code = if is_full { Code::StoreFull } else { Code::ArchiveUnavailable };
+    code.refuse(format!("git failed ({}): {line}", output.status)).with("path", repository.to_string_lossy())
 }

@@ -2,7 +2,7 @@
 //! run names. Nothing public moves here.
 
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 
 use relay_core::archive::{Entry, File, message};
@@ -15,6 +15,7 @@ use super::repository::DRAFT;
 pub(super) const COMMITTER: &str = "relay <relay@localhost>";
 
 pub(super) struct Import {
+    repository: PathBuf,
     child: Child,
     stream: BufWriter<ChildStdin>,
     /// The parent of the next commit, as the stream names it.
@@ -29,7 +30,7 @@ impl Import {
         let mut child = command.stdin(Stdio::piped()).spawn().map_err(|fault| git::missing(&fault))?;
         let stdin = child.stdin.take().ok_or_else(|| git::missing(&std::io::ErrorKind::BrokenPipe.into()))?;
         let stream = BufWriter::with_capacity(1 << 16, stdin);
-        Ok(Import { child, stream, parent: parent.map(str::to_owned), commits: 0 })
+        Ok(Import { repository: repository.to_owned(), child, stream, parent: parent.map(str::to_owned), commits: 0 })
     }
 
     /// Adds one commit with these events. What fails here is told by git, when it has ended.
@@ -67,7 +68,7 @@ impl Import {
         drop(self.stream);
         let output = self.child.wait_with_output().map_err(|fault| git::missing(&fault))?;
         if !output.status.success() {
-            return Err(git::failed(&output));
+            return Err(git::failed(&self.repository, &output));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }

@@ -160,6 +160,7 @@ impl Archive {
     /// Copies everything that the store has and the archive lacks. Returns how far the archive has come.
     pub fn drain(&self, lease: &Lease, store: &Sqlite, mut progress: impl FnMut(Number, Number)) -> Result<Number> {
         rebuild::clear(&self.folder)?;
+        crate::sqlite::rebuild::clear(&self.folder);
         self.repository.clear_leftovers();
         let number = match self.copy(store, &mut progress)? {
             Copied::UpTo(number) => number,

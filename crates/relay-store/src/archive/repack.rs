@@ -64,7 +64,7 @@ impl Repository {
         let told = child.stdin.take().map(|mut stdin| stdin.write_all(lines.as_bytes()));
         let output = child.wait_with_output().map_err(|fault| git::missing(&fault))?;
         if !output.status.success() {
-            return Err(git::failed(&output));
+            return Err(git::failed(self.path(), &output));
         }
         // git packs what it was told of. Of a list that broke off it makes a good pack with too little in it.
         told.transpose().map_err(|fault| git::missing(&fault))?;

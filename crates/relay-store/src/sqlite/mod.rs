@@ -7,6 +7,7 @@ mod clean;
 mod compare;
 mod doubt;
 mod entries;
+mod erasures;
 mod facts;
 mod fault;
 mod gate;
@@ -16,6 +17,7 @@ mod open;
 mod plan;
 pub mod rebuild;
 mod replay;
+pub mod restore;
 mod rows;
 mod search;
 mod transaction;
@@ -153,6 +155,11 @@ impl Sqlite {
             // A project that moved takes its store along. What else were written to its folder would be a ghost of it.
             None => open::must_not_have_moved(&self.folder).and_then(|()| Err(open::lost(&self.folder, "is gone"))),
         }
+    }
+
+    /// Whether another file stands in the place of the one that is open.
+    pub fn was_replaced(&self) -> bool {
+        open::file_id(&self.folder).is_some_and(|file| file != self.file)
     }
 
     fn log_bytes(&self) -> u64 {

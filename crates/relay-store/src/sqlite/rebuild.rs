@@ -7,18 +7,22 @@ use std::path::{Path, PathBuf};
 
 use relay_core::archive::{Cursor, Entry};
 use relay_core::domain::event::{Happened, Number, hex};
-use relay_core::domain::name::Party;
+use relay_core::domain::name::{Party, ProjectKey};
+use relay_core::domain::shell;
 use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::erasures::{Erasures, erase_again};
 use super::fault::{self, Fault};
 use super::gate::Gate;
 use super::replay::Replay;
+use super::restore::STAGE;
 use super::{Sqlite, open};
 use crate::archive::{Archive, Shown};
-use crate::filesystem::{free_name, io_refusal, private_file, sync_folder, with_end};
+use crate::filesystem::{free_name, io_refusal, private_file, private_folder, sync_folder, with_end};
+use crate::home::{former_paths, name_project};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebuilt {
@@ -28,6 +32,12 @@ pub struct Rebuilt {
     pub kept: Option<PathBuf>,
     /// How many keys are known to be used, though their answers are lost.
     pub keys: u64,
+    /// Messages that the archive has with texts which were erased since, and are again.
+    pub erased: Vec<Number>,
+    /// Whether others may have been that the old store could not tell of.
+    pub erased_more: bool,
+    /// Whether the store that was there had other events than the archive.
+    pub parted: bool,
     pub old: Old,
 }
 
@@ -35,10 +45,21 @@ pub struct Rebuilt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Old {
     Gone,
+    /// An attempt that died had moved it there.
+    Aside(PathBuf),
     /// It cannot say what it had.
     Unreadable,
     /// Its newest event.
     Read(Number),
+}
+
+impl Old {
+    /// Where the file is not that should be there. Asked before the leftovers of an earlier attempt are cleared away.
+    pub(super) fn gone(folder: &Path) -> Self {
+        let has_died = [ANEW, STAGE].iter().any(|name| folder.join(name).exists());
+        let aside = last_aside(folder).filter(|_| has_died);
+        aside.map_or(Old::Gone, |aside| Old::Aside(with_end(&aside, PARTS[0])))
+    }
 }
 
 /// What the old store says where its history and the archive's must meet.
@@ -60,42 +81,67 @@ impl Meeting {
 /// says after which event they may be lost.
 pub fn rebuild(
     folder: &Path,
+    project: &ProjectKey,
     lose_after: Option<Number>,
     gate_wait: Span,
     progress: impl FnMut(Number, Number),
 ) -> Result<Rebuilt> {
     let archive = Archive::of(folder);
+    // Also where there is no folder: nothing is made for a project that has no archive.
+    archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
+    // A clone that somebody put there brought its folder along.
+    folder.parent().map_or(Ok(()), private_folder)?;
+    private_folder(folder)?;
     let _lease = archive.lease()?;
     let _gate = Gate::take(folder, Errand { verb: "rebuild", agent: "", wait: gate_wait, durable: true })?;
-    let nothing =
-        || Code::ArchiveUnavailable.refuse(format!("there is nothing in the archive {}", archive.path().display()));
-    let mut shown = archive.shown()?.ok_or_else(nothing)?;
+    let mut shown = archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
     let cursor = shown.cursor().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
     let meeting = look(folder, &cursor)?;
     let old = match &meeting {
         Ok(meeting) => Old::Read(meeting.newest),
         Err(old) => old.clone(),
     };
+    let meeting = meeting.ok();
     // A number that is not the archive's last was said of another archive, or of an earlier one.
-    let meeting = meeting.ok().filter(|_| lose_after != Some(cursor.number));
-    if let Some(meeting) = &meeting {
+    if let Some(meeting) = meeting.as_ref().filter(|_| lose_after != Some(cursor.number)) {
         may_go(&archive, meeting, &cursor)?;
     }
-    let anew = folder.join("relay.anew.db");
-    let made = make(&anew, &archive, &mut shown, meeting.as_ref(), progress);
-    let keys = made.inspect_err(|_| remove(&anew))?;
+    if let Some(after) = lose_after.filter(|after| *after != cursor.number) {
+        let ends = format!("the archive ends with #{}, and not with #{after}", cursor.number);
+        return Err(Code::InputInvalid.refuse(ends).with("number", cursor.number));
+    }
+    let anew = folder.join(ANEW);
+    let made = make(&anew, &archive, &mut shown, meeting.as_ref(), progress).and_then(|made| {
+        must_be_of(&anew, folder, project, &archive)?;
+        if made.parted && lose_after.is_none() {
+            return Err(other_history(&archive, meeting.map_or(0, |meeting| meeting.number), &cursor));
+        }
+        let erasures = Erasures::known(folder, &old, cursor.number);
+        Ok((made, finish(&anew, &erasures)?, !erasures.is_whole))
+    });
+    let (Made { keys, parted }, erased, erased_more) = made.inspect_err(|_| remove(&anew))?;
     let kept = set_aside(folder)?;
     let path = Sqlite::file(folder);
     fs::rename(&anew, &path).map_err(|fault| io_refusal(&path, &fault))?;
     sync_folder(folder)?;
-    Ok(Rebuilt { events: cursor.number, kept, keys, old })
+    name_project(folder, project)?;
+    Ok(Rebuilt { events: cursor.number + erased.len() as Number, kept, keys, erased, erased_more, parted, old })
+}
+
+fn nothing_in(archive: &Archive) -> Refusal {
+    let path = archive.path().to_string_lossy();
+    let text = format!(
+        "there is nothing in the archive {path}; put a clone of it there (`{}`), or take a backup with --from-backup FILE",
+        shell::line(&["git", "clone", "--bare", "CLONE", &path])
+    );
+    Code::ArchiveBehind.refuse(text).with("path", archive.path().to_string_lossy())
 }
 
 /// What the old store can still say.
 fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, Old>> {
     let path = Sqlite::file(folder);
     if fs::symlink_metadata(&path).is_err() {
-        return Ok(Err(Old::Gone));
+        return Ok(Err(Old::gone(folder)));
     }
     if open::must_be_there(folder).is_err() {
         return Ok(Err(Old::Unreadable));
@@ -146,16 +192,24 @@ fn other_history(archive: &Archive, number: Number, cursor: &Cursor) -> Refusal 
     archive.diverged(&how)
 }
 
-/// Writes the new file and makes it durable; how many keys are known to be used.
+/// What came of a replay.
+struct Made {
+    /// How many keys are known to be used.
+    keys: u64,
+    /// Whether the old store has another event where it and the archive must meet.
+    parted: bool,
+}
+
+/// Writes the new file.
 fn make(
     path: &Path,
     archive: &Archive,
     shown: &mut Shown<'_>,
     meeting: Option<&Meeting>,
     mut progress: impl FnMut(Number, Number),
-) -> Result<u64> {
+) -> Result<Made> {
     remove(path);
-    let file = private_file(path).map_err(|fault| io_refusal(path, &fault))?;
+    private_file(path).map_err(|fault| io_refusal(path, &fault))?;
     let folder = path.parent().unwrap_or(path);
     let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
     let mut connection = Connection::open(path).map_err(refuse)?;
@@ -165,7 +219,7 @@ fn make(
     connection.set_prepared_statement_cache_capacity(128);
     open::lay_out(&mut connection, folder)?;
     let mut replay = Replay::begin(&connection).map_err(refuse)?;
-    let mut keys = 0;
+    let (mut keys, mut parted) = (0, false);
     let commits: Vec<Cursor> = shown.commits.iter().filter_map(|commit| commit.cursor.clone()).collect();
     let tip = commits.last().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
     for cursor in commits {
@@ -182,9 +236,7 @@ fn make(
                 }
                 _ => refuse(fault),
             })?;
-            if meeting.is_some_and(|old| old.number == number && old.differs(&replay.chain)) {
-                return Err(other_history(archive, number, &tip));
-            }
+            parted |= meeting.is_some_and(|old| old.number == number && old.differs(&replay.chain));
             keys += use_up(&connection, &entry).map_err(refuse)?;
             progress(number, tip.number);
         }
@@ -196,10 +248,43 @@ fn make(
     if let Some(number) = unexplained(&connection).map_err(refuse)? {
         return Err(archive.diverged(&format!("a text of #{number} is missing, and nobody erased it")));
     }
+    connection.close().map_err(|(_, fault)| refuse(fault))?;
+    Ok(Made { keys, parted })
+}
+
+/// What stands in the archive is another project's when neither its path nor one that it had is this project's.
+fn must_be_of(anew: &Path, folder: &Path, project: &ProjectKey, archive: &Archive) -> Result<()> {
+    let paths = || -> rusqlite::Result<Vec<String>> {
+        let connection = Connection::open(anew)?;
+        let mut payloads = connection.prepare(
+            "SELECT json_extract(payload, iif(kind = 'project_moved', '$.to', '$.path')) FROM events
+             WHERE kind IN ('project_opened', 'project_moved') ORDER BY number DESC",
+        )?;
+        payloads.query_map([], |row| row.get(0))?.collect()
+    };
+    let paths = paths().map_err(|fault| Fault::new(folder).refuse(&fault))?;
+    let own = [former_paths(folder), vec![project.to_string()]].concat();
+    if paths.iter().any(|path| own.contains(path)) {
+        return Ok(());
+    }
+    let text = format!(
+        "the archive {} is of {}, and not of {project}; put that of {project} there, or take a backup with --from-backup FILE",
+        archive.path().display(),
+        paths.first().map_or("nobody", String::as_str)
+    );
+    Err(Code::ArchiveDiverged.refuse(text).with("path", archive.path().to_string_lossy()))
+}
+
+/// Erases what is known to be erased since, and makes the file durable; which messages those were.
+fn finish(path: &Path, erasures: &Erasures) -> Result<Vec<Number>> {
+    let folder = path.parent().unwrap_or(path);
+    let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
+    let connection = Connection::open(path).map_err(refuse)?;
+    let erased = erase_again(&connection, erasures).map_err(refuse)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(refuse)?;
     connection.close().map_err(|(_, fault)| refuse(fault))?;
-    file.sync_all().map_err(|fault| io_refusal(path, &fault))?;
-    Ok(keys)
+    fs::File::open(path).and_then(|file| file.sync_all()).map_err(|fault| io_refusal(path, &fault))?;
+    Ok(erased)
 }
 
 /// A message that lacks a text which nobody erased.
@@ -220,7 +305,17 @@ fn use_up(connection: &Connection, entry: &Entry) -> rusqlite::Result<u64> {
     }];
     // Whoever starts without a name is known by its session.
     if let Happened::AgentRegistered { session, .. } | Happened::AgentResumed { session, .. } = &entry.payload.what {
-        scopes.push(format!("session {}", session.as_deref().unwrap_or_default()));
+        scopes.push(by_session(session.as_deref().unwrap_or_default()));
+    }
+    // A subagent that has no name yet starts in the environment of its parent, and is known as that.
+    if let Happened::AgentRegistered { parent: Some(parent), .. } = &entry.payload.what {
+        let sql = "SELECT session FROM sessions WHERE agent = ?1";
+        let mut sessions = connection.prepare_cached(sql)?;
+        let sessions = sessions.query_map([parent.key()], |row| row.get::<_, String>(0))?;
+        for session in sessions {
+            scopes.push(by_session(&session?));
+        }
+        scopes.push(parent.key());
     }
     let sql = "INSERT OR IGNORE INTO answers (actor, key, verb, salt, request, answer, number) VALUES (?1, ?2, '', zeroblob(16), '', '', ?3)";
     let mut added = 0;
@@ -228,6 +323,10 @@ fn use_up(connection: &Connection, entry: &Entry) -> rusqlite::Result<u64> {
         added += connection.prepare_cached(sql)?.execute(params![scope, key, entry.number])?;
     }
     Ok(u64::from(added > 0))
+}
+
+fn by_session(session: &str) -> String {
+    format!("session {session}")
 }
 
 /// What SQLite keeps a store in.
@@ -253,10 +352,29 @@ pub(super) fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
 
 /// The last file that was moved away, when its log was not.
 fn begun(folder: &Path) -> Option<PathBuf> {
+    last_aside(folder).filter(|last| !with_end(last, PARTS[1]).exists())
+}
+
+/// The last file that was moved away.
+fn last_aside(folder: &Path) -> Option<PathBuf> {
     let named = |number: u32| folder.join(format!("relay.before-{number}"));
     let has = |path: &PathBuf, part: &str| with_end(path, part).exists();
-    let last = (1..).map(named).take_while(|path| PARTS.iter().any(|part| has(path, part))).last()?;
-    (has(&last, PARTS[0]) && !has(&last, PARTS[1])).then_some(last)
+    let last = (1..).map(named).take_while(|path| PARTS.iter().any(|part| has(path, part))).last();
+    last.filter(|last| has(last, PARTS[0]))
+}
+
+/// Where a store is made; written under the archive's lease.
+const ANEW: &str = "relay.anew.db";
+
+/// Clears away what somebody left who died while making a store, or restoring one: it may hold texts that are erased by
+/// now. For the holder of the archive's lease, under which both are written.
+pub(crate) fn clear(folder: &Path) {
+    // Without a store they tell the next attempt what became of it.
+    if fs::symlink_metadata(Sqlite::file(folder)).is_err() {
+        return;
+    }
+    remove(&folder.join(ANEW));
+    let _ = fs::remove_dir_all(folder.join(STAGE));
 }
 
 fn remove(path: &Path) {

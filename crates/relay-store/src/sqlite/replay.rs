@@ -1,7 +1,7 @@
 //! The tables made again from the history, event by event: to prove that they are nothing else, or to have them back.
 
 use relay_core::archive::Entry;
-use relay_core::domain::event::{Event, Happened, Number, chain_hash};
+use relay_core::domain::event::{Event, Happened, Number, chain_hash, hex};
 use rusqlite::{Connection, Result, params};
 
 use super::apply::apply;
@@ -37,6 +37,15 @@ impl<'a> Replay<'a> {
     pub fn begin(connection: &'a Connection) -> Result<Self> {
         connection.execute_batch("BEGIN")?;
         Ok(Replay { connection, project: String::new(), number: 0, chain: String::new() })
+    }
+
+    /// After the last event of tables that are there.
+    pub fn resume(connection: &'a Connection) -> Result<Self> {
+        connection.execute_batch("BEGIN")?;
+        let project = connection.query_row("SELECT id FROM project", [], |row| row.get(0))?;
+        let tip = "SELECT number, hash FROM events ORDER BY number DESC LIMIT 1";
+        let (number, hash) = connection.query_row(tip, [], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))?;
+        Ok(Replay { connection, project, number, chain: hex(&hash) })
     }
 
     /// Adds an event, its texts, and what follows from it.

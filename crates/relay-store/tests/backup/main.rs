@@ -12,8 +12,8 @@ use relay_core::error::Code;
 use relay_core::store::{Errand, Result, Store};
 use relay_store::Home;
 use relay_store::sqlite::Sqlite;
-use relay_store::sqlite::backup::{Restored, restore};
 use relay_store::sqlite::rebuild::Old;
+use relay_store::sqlite::restore::{Restored, restore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -94,7 +94,18 @@ fn a_restored_store_is_as_its_backup_was_and_goes_on() {
     let (place, backup) = Place::with_backup(5);
     std::fs::remove_file(place.folder().join("relay.db")).unwrap();
     let restored = place.restore(&backup, None).unwrap();
-    assert_eq!(restored, Restored { number: 5, lost: 0, old: Old::Gone, kept: None, archive_leads: false });
+    let expected = Restored {
+        number: 5,
+        lost: 0,
+        known: 5,
+        parted: false,
+        erased: Vec::new(),
+        erased_more: true,
+        old: Old::Gone,
+        kept: None,
+        archive_leads: false,
+    };
+    assert_eq!(restored, expected);
     let store = place.open();
     assert_eq!((tip(&store), register(&store, 9).unwrap()), (5, 6));
     let mode: String = Connection::open(place.folder().join("relay.db"))

@@ -82,7 +82,29 @@ pub enum TokenAction {
 }
 
 impl Operator {
+    fn name(&self) -> &'static str {
+        match self {
+            Operator::Health => "health",
+            Operator::Drain(_) => "drain",
+            Operator::Redact(_) => "redact",
+            Operator::Backup(_) => "backup",
+            Operator::Export(_) => "export",
+            Operator::Verify(_) => "verify",
+            Operator::Rebuild(_) => "rebuild",
+            Operator::Project { .. } => "project",
+            Operator::Token { .. } => "token",
+            Operator::Demo => "demo",
+            Operator::Completions { .. } => "completions",
+        }
+    }
+
     pub fn run(&self, app: &App) -> u8 {
+        // A promise that nobody keeps is worse than none.
+        if app.globals.idempotency_key.is_some() && !matches!(self, Operator::Redact(_)) {
+            let name = self.name();
+            let text = format!("`relay {name}` remembers no answers; repeat it without --idempotency-key");
+            return app.fail_outside(name, &Code::InputInvalid.refuse(text));
+        }
         match self {
             Operator::Health => app.answer("health", health(app)),
             Operator::Drain(args) => args.run(app),

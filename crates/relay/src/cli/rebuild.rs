@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use relay_core::domain::event::Number;
-use relay_core::error::Code;
+use relay_core::domain::limits::Limits;
+use relay_core::domain::name::ProjectKey;
+use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use relay_store::archive::Old;
-use relay_store::sqlite::backup;
 use relay_store::sqlite::rebuild::{self, Rebuilt};
+use relay_store::sqlite::restore::{self, Restored};
 use serde_json::json;
 
 use crate::app::{App, Said};
@@ -40,6 +42,10 @@ enum What {
     /// `recover --retry`, and what another project was yet to be told. A key that was used before the rebuild stays used.
     /// Where the old store can still be read and has events that the archive lacks, this is refused: `relay drain --wait`
     /// copies them first.
+    ///
+    /// Also where relay's home has nothing left of the project: a backup is enough, and so is a clone of the archive that is
+    /// put back in its place. Texts that were erased after the backup was made, or after the archive's last event, are
+    /// erased again where the old store or the archive can still say which; where neither can, they are readable again.
     #[command(
         after_help = "Examples:\n  relay rebuild store --from-archive\n  relay rebuild store --from-archive --lose-after 120\n  relay rebuild store --from-backup /mnt/usb/shop.db"
     )]
@@ -91,10 +97,14 @@ fn archive(app: &App) -> Result<Said> {
 }
 
 fn store(app: &App, lose_after: Option<Number>) -> Result<Said> {
-    let (_, project, folder) = app.folder()?;
-    let (_, limits) = app.home()?;
+    let (project, folder, limits) = place(app)?;
     let mut progress = Progress::new(app);
-    let rebuilt = rebuild::rebuild(&folder, lose_after, limits.gate_wait, |done, of| progress.at("store", done, of))?;
+    let at = |done, of| progress.at("store", done, of);
+    let rebuilt = rebuild::rebuild(&folder, &project, lose_after, limits.gate_wait, at);
+    let rebuilt = rebuilt.map_err(|refusal| match app.folder() {
+        Err(nobody) if refusal.code == Code::ArchiveBehind => both(&nobody, &refusal),
+        _ => refusal,
+    })?;
     drop(progress);
     let missing = missing(&rebuilt);
     let events = rebuilt.events;
@@ -104,21 +114,51 @@ fn store(app: &App, lose_after: Option<Number>) -> Result<Said> {
     if let Some(kept) = &kept {
         let _ = writeln!(text, "The old one is kept in {kept}.");
     }
+    text.push_str(&erased_again(&rebuilt.erased));
     let _ = writeln!(text, "What could be missing:");
     for line in &missing {
         let _ = writeln!(text, "  {line}");
     }
-    let result = json!({"events": events, "kept": kept, "keys_used": rebuilt.keys, "missing": missing});
+    let result = json!({
+        "events": events, "kept": kept, "keys_used": rebuilt.keys, "missing": missing, "erased_again": rebuilt.erased
+    });
     Ok(Said { result, text, signals: Vec::new(), next: vec!["relay verify".to_owned()] })
+}
+
+/// Where there is neither a project nor an archive of one, both are said.
+fn both(nobody: &Refusal, nothing: &Refusal) -> Refusal {
+    let both = nobody.code.refuse(format!("{}, and {}", nobody.message, nothing.message));
+    let details = nobody.details.iter().chain(&nothing.details);
+    details.fold(both, |both, (name, value)| both.with(name, value.clone()))
+}
+
+/// The project and its folder, which may be gone altogether.
+fn place(app: &App) -> Result<(ProjectKey, PathBuf, Limits)> {
+    let (home, limits) = app.home()?;
+    let project = app.project()?;
+    // The history of one that was moved is where it is now.
+    if !home.moved_from(|path| path == project.as_str())?.is_empty() {
+        app.folder()?;
+    }
+    let folder = home.folder(&project);
+    Ok((project, folder, limits))
+}
+
+fn erased_again(messages: &[Number]) -> String {
+    if messages.is_empty() {
+        return String::new();
+    }
+    let numbers: Vec<String> = messages.iter().map(|number| format!("#{number}")).collect();
+    format!("Erased again, as it was before: {}.\n", numbers.join(", "))
 }
 
 /// The store as a backup has it. An archive that knows more than that is made anew with it, or it would be in the way of
 /// everything that comes.
 fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
-    let (_, project, folder) = app.folder()?;
-    let (_, limits) = app.home()?;
+    let (project, folder, limits) = place(app)?;
     let file = environment::working_directory()?.join(file);
-    let restored = backup::restore(&folder, &project, &file, limits.gate_wait, lose_after)?;
+    let restored = restore::restore(&folder, &project, &file, limits.gate_wait, lose_after)?;
+    let missing = lost(&restored);
     let events = restored.number;
     let mut text = format!("The store of {project} is as its backup was and has everything up to #{events}.\n");
     let kept = restored.kept.map(|kept| kept.to_string_lossy().into_owned());
@@ -127,9 +167,9 @@ fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
     }
     if restored.lost > 0 {
         let lost = render::count(usize::try_from(restored.lost).unwrap_or(usize::MAX), "event");
-        let _ = writeln!(text, "Lost with it: {lost}, up to #{}.", events + restored.lost);
+        let _ = writeln!(text, "Lost with it: {lost}, up to #{}.", restored.known);
     }
-    let missing = unknown(&restored.old, events + restored.lost);
+    text.push_str(&erased_again(&restored.erased));
     if let Some(missing) = &missing {
         let _ = writeln!(text, "What could be missing: {missing}.");
     }
@@ -147,25 +187,48 @@ fn restore(app: &App, file: &Path, lose_after: Option<Number>) -> Result<Said> {
             }
         }
     }
-    let result =
-        json!({"events": events, "lost": restored.lost, "missing": missing, "kept": kept, "archive": made_anew});
+    let result = json!({
+        "events": events, "lost": restored.lost, "missing": missing, "kept": kept, "archive": made_anew,
+        "erased_again": restored.erased
+    });
     Ok(Said { result, text, signals: Vec::new(), next })
+}
+
+const READABLE_AGAIN: &str =
+    "what was erased since may be readable again: the old file cannot say what was, and `relay redact` erases it anew";
+
+/// What a backup could not give back, in words.
+fn lost(restored: &Restored) -> Option<String> {
+    match restored.old {
+        rebuild::Old::Read(_) if restored.erased_more => Some(READABLE_AGAIN.to_owned()),
+        rebuild::Old::Read(newest) if restored.parted => Some(of_another(newest)),
+        _ => unknown(&restored.old, restored.known),
+    }
 }
 
 /// What an old file that says nothing may have had after this event, in words.
 fn unknown(old: &rebuild::Old, after: Number) -> Option<String> {
     let how = match old {
         rebuild::Old::Read(_) => return None,
-        rebuild::Old::Gone => "is gone",
-        rebuild::Old::Unreadable => "cannot be read",
+        rebuild::Old::Gone => "is gone".to_owned(),
+        rebuild::Old::Aside(path) => format!("was moved to {} before this", path.display()),
+        rebuild::Old::Unreadable => "cannot be read".to_owned(),
     };
-    Some(format!("events after #{after}; the old file {how} and cannot say how many"))
+    Some(format!(
+        "events after #{after}; the old file {how} and cannot say how many, and what they erased is readable again"
+    ))
+}
+
+/// What is not here though it is known.
+fn of_another(newest: Number) -> String {
+    format!("what is only in the old file, whose history is another and goes to #{newest}")
 }
 
 /// What the archive could not give back, in words.
 fn missing(rebuilt: &Rebuilt) -> Vec<String> {
-    let after = rebuilt.events;
+    let after = rebuilt.events - rebuilt.erased.len() as Number;
     let events = unknown(&rebuilt.old, after).unwrap_or_else(|| match rebuilt.old {
+        rebuild::Old::Read(newest) if rebuilt.parted => of_another(newest),
         rebuild::Old::Read(newest) if newest > after => {
             format!("events #{} to #{newest}, which are in the old file", after + 1)
         }
@@ -176,5 +239,7 @@ fn missing(rebuilt: &Rebuilt) -> Vec<String> {
         render::count(usize::try_from(rebuilt.keys).unwrap_or(usize::MAX), "used key")
     );
     let rest = ["failed requests kept for `recover --retry`", "what another project was yet to be told"];
-    [vec![events, answers], rest.map(str::to_owned).to_vec()].concat()
+    let erased =
+        (rebuilt.erased_more && matches!(rebuilt.old, rebuild::Old::Read(_))).then(|| READABLE_AGAIN.to_owned());
+    [vec![events, answers], rest.map(str::to_owned).to_vec(), erased.into_iter().collect()].concat()
 }
