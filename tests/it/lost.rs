@@ -184,8 +184,9 @@ fn the_steps_out_of_a_damaged_store_lead_out() {
     store.execute("UPDATE texts SET text = 'tent' WHERE field = 'body'", []).unwrap();
     drop(store);
     let mut error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
-    let [_, drain, rebuild] = &commands(&error)[..] else { panic!("{error}") };
-    assert_eq!(bus.relay("", &drain[1..]).fails("STORE_DAMAGED").error()["playbook"], error["playbook"]);
+    let [drain, rebuild] = &commands(&error)[..] else { panic!("{error}") };
+    let refused = bus.relay("", &drain[1..]).fails("STORE_DAMAGED").error();
+    assert!(commands(&refused).ends_with(&[drain.clone(), rebuild.clone()]), "{refused}");
     error = bus.relay("", &rebuild[1..]).fails("ARCHIVE_BEHIND").error();
     let [again, give_up] = &commands(&error)[..] else { panic!("{error}") };
     assert_eq!(again, drain);
