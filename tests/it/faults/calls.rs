@@ -38,7 +38,8 @@ pub(super) struct Site {
     name: String,
     /// How many calls of this name the same thread had made when this one was done; 1 for the first.
     nth: usize,
-    /// Where the count alone would also mean another thread's call: the file, and the count of calls on it.
+    /// Where the count alone would also mean another thread's call, or another one each time: the file, and the count of
+    /// calls on it.
     only: Option<(PathBuf, usize)>,
     /// The file, where it is one of relay's.
     file: Option<PathBuf>,
@@ -347,8 +348,10 @@ fn calls(whose: &Whose, text: &str, home: &Path) -> Vec<Site> {
     let is_shared = |thread: &str, site: &Site| {
         counts.iter().any(|((other, name), count)| other != thread && *name == site.name && *count >= site.nth)
     };
+    // How many files git opens only to read them depends on which pack it looks into first.
+    let varies = |site: &Site| site.name == "openat" && !site.line.contains("/tmp_");
     let narrowed = found.into_iter().map(|(thread, site)| {
-        let only = site.only.clone().filter(|_| is_shared(&thread, &site));
+        let only = site.only.clone().filter(|_| is_shared(&thread, &site) || varies(&site));
         Site { only, ..site }
     });
     narrowed.collect()

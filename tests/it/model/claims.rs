@@ -246,8 +246,10 @@ impl Model {
         let mut answer = json!({"released": released});
         if let (true, Some(thread)) = (input.done, &input.reason) {
             let was_done = self.threads.get(&thread.key()).is_some_and(|thread| thread.done);
-            let reason = Some(thread.key());
-            let works_in_it = self.claims.iter().any(|claim| ids.contains(&claim.id) && claim.reason == reason);
+            let is_for_it = |claim: &Claim| {
+                claim.reason.as_ref().is_some_and(|reason| reason.eq_ignore_ascii_case(thread.as_str()))
+            };
+            let works_in_it = self.claims.iter().any(|claim| ids.contains(&claim.id) && is_for_it(claim));
             answer["thread_done"] = json!(self.close(me, thread.as_str(), works_in_it)?);
             if was_done {
                 answer["was_done"] = json!(true);

@@ -161,7 +161,6 @@ fn run<D: Driver + 'static>(wanted: usize, longest: usize) {
             panic!("seed {}: {fault}", seed + round);
         }
         if D::tally().steps() >= times(wanted) {
-            summary(&format!("model: {} random steps came out as it says", D::tally().steps()));
             return;
         }
     }
@@ -222,7 +221,7 @@ const CLASSES: [&str; 21] = [
 fn ten_thousand_random_steps_come_out_as_the_model_says() {
     run::<InProcess>(10_000, 300);
     let tally = InProcess::tally();
-    println!("{} steps against the model, in process", tally.steps());
+    summary(&format!("{} steps against the model, in process", tally.steps()));
     assert!(tally.steps() >= 10_000);
     let seen = tally.seen.lock().unwrap();
     let never: Vec<&str> = KINDS.into_iter().chain(CLASSES).filter(|what| !seen.contains(what)).collect();
@@ -233,6 +232,6 @@ fn ten_thousand_random_steps_come_out_as_the_model_says() {
 #[test]
 fn five_hundred_random_steps_through_the_binary_come_out_as_the_model_says() {
     run::<Binary>(500, 150);
-    println!("{} steps against the model, through the binary", Binary::tally().steps());
+    summary(&format!("{} steps against the model, through the binary", Binary::tally().steps()));
     assert!(Binary::tally().steps() >= 500);
 }
