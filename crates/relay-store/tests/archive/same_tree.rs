@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use relay_core::domain::event::{Happened, Number};
 use relay_core::domain::name::{AgentName, ThreadId};
 use relay_core::domain::time::Timestamp;
@@ -166,16 +167,16 @@ fn granted(agent: AgentName, pattern: &str) -> Happened {
     }
 }
 
+/// Each case runs git many times, so that these are counted by themselves.
 fn cases() -> u32 {
     let times = std::env::var("RELAY_TIMES").map_or(1, |times| times.parse().unwrap());
     40 * times
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn same_history_same_tree(steps in steps()) {
+#[test]
+fn same_history_same_tree() {
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    let outcome = TestRunner::new(config).run(&steps(), |steps| {
         let mut history = History::new();
         for step in &steps {
             history.take(step);
@@ -185,5 +186,7 @@ proptest! {
         let expected = history.tree(&Archive::of(&anew));
         let found: Vec<String> = history.archives.iter().map(|archive| history.tree(archive)).collect();
         prop_assert_eq!(found, vec![expected; 3], "in {:?}", PathBuf::from(&history.place.folder));
-    }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|fault| panic!("{fault}"));
 }
