@@ -278,7 +278,13 @@ fn any_text() -> impl Strategy<Value = String> {
 
 proptest! {
     // What is drawn is often no clean pattern: the more cases, the more of that.
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, max_local_rejects: u32::MAX, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        max_local_rejects: u32::MAX,
+        max_global_rejects: u32::MAX,
+        ..Default::default()
+    })]
 
     #[test]
     fn matching_agrees_with_the_expansion_of_braces(small in small()) {
