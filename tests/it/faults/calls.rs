@@ -348,8 +348,8 @@ fn calls(whose: &Whose, text: &str, home: &Path) -> Vec<Site> {
     let is_shared = |thread: &str, site: &Site| {
         counts.iter().any(|((other, name), count)| other != thread && *name == site.name && *count >= site.nth)
     };
-    // How many files git opens only to read them depends on which pack it looks into first.
-    let varies = |site: &Site| site.name == "openat" && !site.line.contains("/tmp_");
+    // How many files git opens only to read them depends on which pack it looks into first. Its locks have their names.
+    let varies = |site: &Site| site.name == "openat" && site.line.contains(".lock\"");
     let narrowed = found.into_iter().map(|(thread, site)| {
         let only = site.only.clone().filter(|_| is_shared(&thread, &site) || varies(&site));
         Site { only, ..site }
