@@ -245,7 +245,7 @@ impl Archive {
         import.finish()
     }
 
-    fn foreign(&self, commit: &str) -> Refusal {
+    pub(crate) fn foreign(&self, commit: &str) -> Refusal {
         self.diverged(&format!("its newest commit {commit} is not relay's"))
     }
 

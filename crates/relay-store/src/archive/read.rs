@@ -95,6 +95,11 @@ impl Shown<'_> {
         self.commits.last().and_then(|commit| commit.cursor.as_ref())
     }
 
+    /// The id of the newest commit.
+    pub fn newest(&self) -> String {
+        self.commits.last().map(|commit| commit.id.to_string()).unwrap_or_default()
+    }
+
     pub fn full(&self, commit: &Commit) -> Result<Full> {
         let read = self.objects.find_commit(commit.id).map_err(|fault| self.unreadable(&fault))?;
         let decoded = read.decode().map_err(|fault| self.unreadable(&fault))?;

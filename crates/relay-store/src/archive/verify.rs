@@ -49,8 +49,7 @@ impl Archive {
             }
         };
         let Some(archived) = shown.cursor().map(|cursor| cursor.number) else {
-            let newest = shown.commits.last().map(|commit| commit.id.to_string()).unwrap_or_default();
-            findings.archive(PLACE, None, format!("its newest commit {newest} is not relay's"));
+            findings.archive(PLACE, None, format!("its newest commit {} is not relay's", shown.newest()));
             return Ok(None);
         };
         Ok(Some(Beside { shown, commit: 0, gathered: Some(Vec::new()), expected: Some(0), archived }))

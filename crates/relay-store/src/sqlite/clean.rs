@@ -5,7 +5,6 @@ use relay_core::domain::time::Span;
 use relay_core::error::Code;
 use relay_core::store::{Errand, Result};
 
-use super::fault::is_of_the_disk;
 use super::gate::Gate;
 use super::{Sqlite, doubt};
 
@@ -58,9 +57,7 @@ impl Sqlite {
 
     fn batch(&self, sql: &str) -> Result<()> {
         self.connection.execute_batch(sql).map_err(|fault| {
-            if is_of_the_disk(&fault) {
-                doubt::note(&self.folder);
-            }
+            doubt::note_if(&self.folder, &fault);
             self.refuse(&fault)
         })
     }

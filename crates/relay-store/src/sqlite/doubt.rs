@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use relay_core::error::Code;
 use relay_core::store::Result;
 
+use super::Sqlite;
+use super::fault::is_of_the_disk;
 use crate::filesystem::{io_refusal, known_file, private_file};
 
 const PIECE: usize = 1024 * 1024;
@@ -18,8 +20,11 @@ fn path(folder: &Path) -> PathBuf {
     folder.join("unsynced")
 }
 
-pub(super) fn log(folder: &Path) -> PathBuf {
-    folder.join("relay.db-wal")
+/// For whatever SQLite says: an error of the disk may have been a sync's.
+pub(super) fn note_if(folder: &Path, fault: &rusqlite::Error) {
+    if is_of_the_disk(fault) {
+        note(folder);
+    }
 }
 
 /// Best effort, and not synced itself: after a power cut everybody reads what the disk has.
@@ -33,7 +38,10 @@ pub(super) fn must_be_free(folder: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Code::StoreIo
-        .refuse(format!("{}: the disk failed to take it, and it was not written again yet", log(folder).display()))
+        .refuse(format!(
+            "{}: the disk failed to take it, and it was not written again yet",
+            Sqlite::log(folder).display()
+        ))
         .with("path", folder.to_string_lossy()))
 }
 
@@ -42,7 +50,7 @@ pub(super) fn settle(folder: &Path) -> Result<()> {
     if !path(folder).exists() {
         return Ok(());
     }
-    let log = log(folder);
+    let log = Sqlite::log(folder);
     let written = match known_file(&log) {
         Ok(file) => write_again(&file),
         // What is no longer in the log was synced where it was folded to.

@@ -82,6 +82,11 @@ impl Sqlite {
         folder.join("relay.db")
     }
 
+    /// What was committed since it was last folded into the file.
+    fn log(folder: &Path) -> PathBuf {
+        folder.join("relay.db-wal")
+    }
+
     /// Whether there is a store, or was one.
     pub(crate) fn exists(folder: &Path) -> Result<bool> {
         match std::fs::symlink_metadata(Self::file(folder)) {
@@ -163,7 +168,7 @@ impl Sqlite {
     }
 
     fn log_bytes(&self) -> u64 {
-        std::fs::metadata(doubt::log(&self.folder)).map_or(0, |metadata| metadata.len())
+        std::fs::metadata(Self::log(&self.folder)).map_or(0, |metadata| metadata.len())
     }
 
     /// Whether this process has changed anything.
@@ -204,9 +209,7 @@ impl Sqlite {
         let _ = self.connection.busy_timeout(std::time::Duration::ZERO);
         let blocked = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         let _ = self.connection.busy_timeout(open::PATIENCE);
-        if blocked.as_ref().is_err_and(fault::is_of_the_disk) {
-            doubt::note(&self.folder);
-        }
+        let _ = blocked.as_ref().inspect_err(|fault| doubt::note_if(&self.folder, fault));
         blocked == Ok(false)
     }
 
@@ -226,7 +229,7 @@ impl Sqlite {
     pub(crate) fn sync(&self) -> Result<()> {
         self.must_be_current()?;
         doubt::must_be_free(&self.folder)?;
-        let log = doubt::log(&self.folder);
+        let log = Self::log(&self.folder);
         match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
             Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => {
                 doubt::note(&self.folder);

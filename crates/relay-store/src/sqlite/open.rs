@@ -91,7 +91,7 @@ fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
 /// an empty file for a leftover and deletes it, with everything that was not folded yet.
 pub(super) fn must_be_there(folder: &Path) -> Result<()> {
     // Also looked for before the store: it is begun when the store has its first page.
-    let has_log = fs::metadata(folder.join("relay.db-wal")).is_ok_and(|metadata| metadata.len() > 0);
+    let has_log = fs::metadata(Sqlite::log(folder)).is_ok_and(|metadata| metadata.len() > 0);
     if !has_log && !history_is_known(folder) {
         return Ok(());
     }

@@ -90,12 +90,11 @@ pub fn rebuild(
     // Also where there is no folder: nothing is made for a project that has no archive.
     archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
     // A clone that somebody put there brought its folder along.
-    folder.parent().map_or(Ok(()), private_folder)?;
-    private_folder(folder)?;
+    make_room(folder)?;
     let _lease = archive.lease()?;
     let _gate = Gate::take(folder, Errand { verb: "rebuild", agent: "", wait: gate_wait, durable: true })?;
     let mut shown = archive.shown()?.ok_or_else(|| nothing_in(&archive))?;
-    let cursor = shown.cursor().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
+    let cursor = shown.cursor().cloned().ok_or_else(|| archive.foreign(&shown.newest()))?;
     let meeting = look(folder, &cursor)?;
     let old = match &meeting {
         Ok(meeting) => Old::Read(meeting.newest),
@@ -120,11 +119,7 @@ pub fn rebuild(
         Ok((made, finish(&anew, &erasures)?, !erasures.is_whole))
     });
     let (Made { keys, parted }, erased, erased_more) = made.inspect_err(|_| remove(&anew))?;
-    let kept = set_aside(folder)?;
-    let path = Sqlite::file(folder);
-    fs::rename(&anew, &path).map_err(|fault| io_refusal(&path, &fault))?;
-    sync_folder(folder)?;
-    name_project(folder, project)?;
+    let kept = put_in_place(folder, &anew, project)?;
     Ok(Rebuilt { events: cursor.number + erased.len() as Number, kept, keys, erased, erased_more, parted, old })
 }
 
@@ -221,7 +216,7 @@ fn make(
     let mut replay = Replay::begin(&connection).map_err(refuse)?;
     let (mut keys, mut parted) = (0, false);
     let commits: Vec<Cursor> = shown.commits.iter().filter_map(|commit| commit.cursor.clone()).collect();
-    let tip = commits.last().cloned().ok_or_else(|| archive.diverged("its newest commit is not relay's"))?;
+    let tip = shown.cursor().cloned().ok_or_else(|| archive.foreign(&shown.newest()))?;
     for cursor in commits {
         for number in replay.number + 1..=cursor.number {
             let entry = shown.entry(number)?;
@@ -332,8 +327,24 @@ fn by_session(session: &str) -> String {
 /// What SQLite keeps a store in.
 const PARTS: [&str; 3] = [".db", ".db-wal", ".db-shm"];
 
+/// The folder of a project of which nothing may be left.
+pub(super) fn make_room(folder: &Path) -> Result<()> {
+    folder.parent().map_or(Ok(()), private_folder)?;
+    private_folder(folder)
+}
+
+/// Makes a file the project's store, and says where the old one is kept.
+pub(super) fn put_in_place(folder: &Path, file: &Path, project: &ProjectKey) -> Result<Option<PathBuf>> {
+    let kept = set_aside(folder)?;
+    let path = Sqlite::file(folder);
+    fs::rename(file, &path).map_err(|fault| io_refusal(&path, &fault))?;
+    sync_folder(folder)?;
+    name_project(folder, project)?;
+    Ok(kept)
+}
+
 /// Moves the old file away with its log: a log that stayed would be taken for the new file's.
-pub(super) fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
+fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
     let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
     let (current, free) = (folder.join("relay"), free_name(folder, "relay.before", &PARTS));
     // An earlier attempt may have died when it had moved the file, and not yet its log.

@@ -20,7 +20,7 @@ use super::rebuild::{self, Old};
 use super::{Sqlite, open};
 use crate::archive::Archive;
 use crate::filesystem::{io_refusal, private_folder, sync_folder};
-use crate::home::{former_paths, name_project};
+use crate::home::former_paths;
 use crate::verify;
 
 /// A store that is as its backup was.
@@ -101,8 +101,7 @@ pub fn restore(
     if !folder.is_dir() {
         must_name(project, backup)?;
     }
-    folder.parent().map_or(Ok(()), private_folder)?;
-    private_folder(folder)?;
+    rebuild::make_room(folder)?;
     // Before anything is staged: there is one place for it.
     let _lease = Archive::of(folder).lease()?;
     open::must_not_have_moved(folder)?;
@@ -152,11 +151,7 @@ pub fn restore(
         restored.erased_more = !erasures.is_whole;
         restored.erased = erased_again(&stage, &erasures)?;
         restored.number += restored.erased.len() as Number;
-        restored.kept = rebuild::set_aside(folder)?;
-        let path = Sqlite::file(folder);
-        fs::rename(Sqlite::file(&stage), &path).map_err(|fault| io_refusal(&path, &fault))?;
-        sync_folder(folder)?;
-        name_project(folder, project)?;
+        restored.kept = rebuild::put_in_place(folder, &Sqlite::file(&stage), project)?;
         Ok(restored)
     });
     let _ = fs::remove_dir_all(&stage);

@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::apply::apply;
 use super::doubt;
-use super::fault::{Fault, is_of_the_disk};
+use super::fault::Fault;
 use super::gate::Gate;
 use super::rows::unhex;
 use super::view::{Role, View};
@@ -109,9 +109,7 @@ impl Tx for View<'_> {
     fn commit(mut self: Box<Self>) -> Result<()> {
         point!("store-before-commit", StoreFull);
         if let Err(fault) = self.connection.execute_batch("COMMIT") {
-            if is_of_the_disk(&fault) {
-                doubt::note(self.folder);
-            }
+            doubt::note_if(self.folder, &fault);
             return Err(Fault::new(self.folder).refuse_commit(&fault));
         }
         self.role = Role::Committed;
