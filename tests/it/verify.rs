@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::bus::{Bus, run};
+use crate::bus::{Bus, RELAY, run};
 
 /// Nothing that verify looks at is changed by it.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
@@ -295,4 +297,31 @@ fn what_stands_in_the_place_of_the_archive_is_named_and_set_aside() {
     let kept = bus.relay("", &run[1..]).success().result()["kept"].as_str().unwrap().to_owned();
     assert_eq!(fs::read_to_string(kept).unwrap(), "somebody's");
     assert_eq!(bus.relay("", ["verify"]).success().signals(), [""; 0]);
+}
+
+/// Whoever looks on is shown how far it is, once it has taken a second; whoever reads a file is not.
+#[test]
+fn a_long_verification_shows_how_far_it_is() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("", ["drain", "--wait"]).success();
+    // As long as somebody writes to the archive, it is not compared.
+    let told = |program: &str, args: &[&str]| {
+        let lease = fs::File::open(bus.store().join("archive.lease")).unwrap();
+        lease.lock().unwrap();
+        let mut command = Command::new(program);
+        bus.environment(&mut command);
+        let child =
+            command.args(args).env("TERM", "xterm").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = child.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(1_500));
+        drop(lease);
+        let output = child.wait_with_output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&text));
+        String::from_utf8(text).unwrap()
+    };
+    let shown = told("script", &["-qec", &format!("'{RELAY}' verify"), "/dev/null"]);
+    assert!(shown.contains('░') && shown.contains("is whole"), "{shown:?}");
+    let read = told(RELAY, &["verify"]);
+    assert!(!read.contains('░') && read.contains("is whole"), "{read:?}");
 }
