@@ -257,7 +257,7 @@ fn a_store_that_is_not_whole_gives_no_backup() {
         std::fs::write(&file, "the one from yesterday").unwrap();
         let refused = bus.relay("", ["backup", file.to_str().unwrap(), "--force"]).fails("STORE_DAMAGED").error();
         assert!(refused["message"].as_str().unwrap().contains(expected), "{refused}");
-        assert_eq!(refused["playbook"][0]["run"][1], "verify");
+        assert_eq!(refused["playbook"][2]["run"][1], "rebuild");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "the one from yesterday");
         bus.forget();
     }

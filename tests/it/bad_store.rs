@@ -81,7 +81,7 @@ fn a_folder_that_is_read_only_is_named() {
     for args in WRITING {
         let refusal = run(command(args)).fails("STORE_READONLY");
         assert_clear(&refusal, &[text(&store)]);
-        let step = refusal.error()["playbook"][0]["why"].as_str().unwrap().to_owned();
+        let step = refusal.error()["playbook"][1]["why"].as_str().unwrap().to_owned();
         assert!(step.contains("writable") && step.contains(text(&store)), "{step}");
     }
     set(&modes, !0);

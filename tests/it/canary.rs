@@ -302,11 +302,11 @@ impl Cage {
     }
 }
 
-/// The commands that bring the archive up to date before they answer.
-const DRAIN: [&str; 3] = ["drain", "redact", "archive"];
+/// The commands that run git on the archive before they answer.
+const RUN_GIT: [&str; 4] = ["drain", "redact", "archive", "doctor"];
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 60] = [
+const COMMANDS: [(&str, &[&str]); 61] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -333,6 +333,7 @@ const COMMANDS: [(&str, &[&str]); 60] = [
     ("BlueLake", &["look", "debt"]),
     ("BlueLake", &["look", "playbook", "STORE_BUSY"]),
     ("BlueLake", &["recover", "CONTACT_REQUIRED", "--dry-run"]),
+    ("", &["doctor"]),
     ("BlueLake", &["thread", "bd-1"]),
     ("BlueLake", &["message", "LETTER"]),
     ("BlueLake", &["agents"]),
@@ -419,7 +420,7 @@ fn no_relay_command_runs_what_a_repository_configures() {
     let folders: [PathBuf; 3] = [cage.bus.repo(), cage.bus.repo().join("src"), cage.bus.path("linked/src")];
     for folder in &folders {
         for (agent, args) in COMMANDS {
-            let runs_git = DRAIN.iter().any(|word| args.contains(word));
+            let runs_git = RUN_GIT.iter().any(|word| args.contains(word));
             cage.check(folder, agent, args, if runs_git { &["git"] } else { &[] });
         }
         cage.check(folder, "BlueLake", &["reserve", "src/a.rs", "--", "/bin/true"], &["true"]);

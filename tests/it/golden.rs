@@ -143,7 +143,54 @@ fn the_error_catalogue_is_what_the_program_prints() {
         shown
     };
     let all: Vec<Value> = relay_core::error::Code::ALL.iter().map(playbook).collect();
+    golden("errors.md", &errors(&all));
     golden("errors.json", &format!("{:#}\n", Value::Array(all)));
+}
+
+/// The catalogue for people.
+fn errors(all: &[Value]) -> String {
+    let mut text = "# Errors\n\nEvery error is of one of these classes, and each class has one way out: the steps of its playbook, which \
+        an error prints with\nthe real values, `relay recover CODE` runs, and `playbooks/` holds. In angle brackets stand the values \
+        of the error's details.\n\nA step runs *by itself* where that is safe without a person; the others wait for a yes \
+        (`--yes`), for whoever made the request,\nor for the person in charge. After a step something is true that was not \
+        before, and relay looks.\n"
+        .to_owned();
+    for class in all {
+        let word = |name: &str| class[name].as_str().unwrap_or_default().to_owned();
+        let again = if class["retryable"] == true { "; the same request can succeed afterwards" } else { "" };
+        text.push_str(&format!(
+            "\n## {}\n\n{} Kind: {}, exit status {}{again}.\n\n",
+            word("code"),
+            word("symptom"),
+            word("kind"),
+            class["exit_status"]
+        ));
+        class["playbook"].as_array().unwrap().iter().for_each(|step| text.push_str(&step_text(step)));
+    }
+    text
+}
+
+fn step_text(step: &Value) -> String {
+    let whose = match (step["who"].as_str(), step["unattended"].as_bool()) {
+        (Some("person"), _) => "a person",
+        (Some(_), _) => "you",
+        (None, Some(true)) => "by itself",
+        (None, _) => "with a yes",
+    };
+    let mut text = format!("{}. *{whose}*: {}\n", step["step"], step["why"].as_str().unwrap());
+    if let Some(run) = step["run"].as_array() {
+        let argv: Vec<&str> = run.iter().map(|word| word.as_str().unwrap()).collect();
+        text.push_str(&format!("   `{}`\n", relay_core::domain::shell::line(&argv)));
+    }
+    let fails = match step["fails"].as_str() {
+        Some("go_on") => " If it fails, the next step is another way.",
+        Some(_) => " If it fails, the human is asked.",
+        None => "",
+    };
+    if let Some(after) = step["after"].as_str() {
+        text.push_str(&format!("   Afterwards {after}.{fails}\n"));
+    }
+    text
 }
 
 /// A scripted run whose answers are shown by example.

@@ -1,5 +1,7 @@
 //! I5: delivery respects the recipient's policy; a missing handshake and a block are different answers.
 
+use serde_json::json;
+
 use crate::bus::{Bus, days, hours};
 use crate::terminal::{column, text};
 
@@ -149,7 +151,7 @@ fn ones_own_block_is_lifted_by_the_step_that_the_error_prints() {
     let error = bus.relay("BlueLake", letter(&[])).fails("CONTACT_BLOCKED").error();
     let steps = error["playbook"].as_array().unwrap();
     assert!(steps.iter().all(|step| step["tool"] != "link"), "{error}");
-    assert!(steps.iter().any(|step| text(&step["why"]).contains("--to human")), "escalate or reroute: {error}");
+    assert_eq!(steps[0]["args"]["to"], json!(["human"]), "escalate or reroute: {error}");
 }
 
 #[test]

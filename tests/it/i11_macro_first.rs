@@ -111,7 +111,7 @@ fn start_returns_the_situation() {
     assert_eq!(column(&result["contacts_waiting"], "from"), ["GreenHill"]);
     assert_eq!(column(&result["claims"], "pattern"), ["src/**"]);
     assert_eq!(column(&result["contested"], "holder"), ["RedForest"]);
-    assert_eq!(result["debt"], json!({"stale_claims": 1, "contested": 1, "acks_overdue": 1}));
+    assert_eq!(result["debt"], json!({"stale_claims": 1, "contested": 1, "acks_overdue": 1, "items": 3}));
     for signal in ["ACK_OVERDUE", "CONTACT_WAITING", "STALE_CLAIM"] {
         assert!(run.signals().contains(&signal.to_owned()), "{signal}");
     }

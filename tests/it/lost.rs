@@ -184,12 +184,12 @@ fn the_steps_out_of_a_damaged_store_lead_out() {
     store.execute("UPDATE texts SET text = 'tent' WHERE field = 'body'", []).unwrap();
     drop(store);
     let mut error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
-    let [drain, rebuild] = &commands(&error)[..] else { panic!("{error}") };
+    let [ask, drain, rebuild] = &commands(&error)[..] else { panic!("{error}") };
+    bus.relay("", &ask[1..]).success();
     let refused = bus.relay("", &drain[1..]).fails("STORE_DAMAGED").error();
     assert!(commands(&refused).ends_with(&[drain.clone(), rebuild.clone()]), "{refused}");
     error = bus.relay("", &rebuild[1..]).fails("ARCHIVE_BEHIND").error();
-    let [again, give_up] = &commands(&error)[..] else { panic!("{error}") };
-    assert_eq!(again, drain);
+    let [give_up] = &commands(&error)[..] else { panic!("what cannot be drained is not drained: {error}") };
     let rebuilt = bus.relay("", &give_up[1..]).success().result();
     assert_eq!(rebuilt["events"], last);
     assert_eq!(bus.relay("", ["verify"]).success().signals(), [""; 0]);

@@ -342,8 +342,6 @@ fn a_usage_error_under_json_is_one_line_that_names_what_is_wrong() {
 fn a_step_does_not_repeat_the_name_that_was_refused() {
     let bus = Bus::new();
     let error = bus.relay("Bad/Name", ["start"]).fails("AGENT_NAME_INVALID").error();
-    let step = error["playbook"][0]["run"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
-    let step: Vec<&str> = step.collect();
-    assert_eq!(step, ["relay", "start", "--project", &bus.key()]);
-    bus.relay("", &step[1..]).success();
+    assert!(error["playbook"].as_array().unwrap().iter().all(|step| step["run"].is_null()), "{error}");
+    assert!(!error["playbook"].to_string().contains("Bad/Name"), "{error}");
 }

@@ -113,7 +113,7 @@ fn who_wrote_it_or_the_human_and_nobody_else() {
     bus.relay("", &ask[1..]).success();
     let mail = bus.relay("BlueLake", ["poll", "--bodies"]).success().result();
     assert_eq!(mail["messages"][0]["body"], format!("Please erase #{id}: relay redact {id}"));
-    assert!(steps[1]["why"].as_str().unwrap().contains(&format!("relay redact {id} --agent human")), "{refused:?}");
+    assert!(steps[1]["run"].to_string().contains(&format!("relay redact {id} --agent human")), "{refused:?}");
     bus.relay("BlueLake", ["redact", "999"]).fails("MESSAGE_NOT_FOUND");
     bus.relay("BlueLake", ["redact", "1"]).fails("MESSAGE_NOT_FOUND");
     bus.relay("BlueLake", ["redact", "x"]).fails("INPUT_INVALID");
@@ -193,9 +193,7 @@ fn the_key_of_an_erased_request_stays_used_and_stands_for_no_other() {
     for body in [BODY, "something else"] {
         let refused = send(body).fails("IDEMPOTENCY_REUSED");
         assert_eq!(refused.error()["details"]["number"], id);
-        let step: Vec<String> = serde_json::from_value(refused.error()["playbook"][0]["run"].clone()).unwrap();
-        let shown = bus.relay("", &step[1..]).success().result();
-        assert_eq!(shown["events"][0]["number"], id, "{step:?}");
+        assert!(refused.error()["message"].as_str().unwrap().contains(&format!("#{id}")), "{refused:?}");
     }
     nowhere(&bus);
     let store = Connection::open(bus.store().join("relay.db")).unwrap();

@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod domain;
 pub mod error;
+pub mod installation;
 pub mod playbook;
 pub mod store;
 pub mod verbs;

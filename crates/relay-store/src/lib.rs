@@ -15,12 +15,15 @@ macro_rules! point {
 pub mod archive;
 mod blame;
 pub mod filesystem;
+pub mod fitness;
 pub mod fresh;
 pub mod home;
+pub mod notes;
 pub mod presence;
 pub mod random;
 pub mod repository;
 pub mod sqlite;
+pub mod tries;
 pub mod verify;
 
 pub use home::Home;

@@ -10,7 +10,7 @@ use relay_core::domain::shell;
 use relay_core::domain::time::Timestamp;
 use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
-use relay_core::store::{Clock, Random, Result};
+use relay_core::store::{Clock, Random, Result, Store};
 use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
 use relay_core::wire::v1::{Answer, Failure, Signal, SignalCode};
 use relay_store::sqlite::Sqlite;
@@ -18,6 +18,8 @@ use relay_store::{Home, SystemRandom, repository};
 
 use crate::cli::{Cli, Globals};
 use crate::clock::SystemClock;
+use crate::closed::Closed;
+use crate::installation::Here;
 use crate::output::{Output, Written};
 use crate::{cli, config, environment, human, process, render};
 
@@ -73,12 +75,13 @@ pub struct App {
 }
 
 /// A project that was found, with its store open.
-pub struct Opened {
+pub struct Opened<S = Sqlite> {
     pub home: Home,
     pub limits: Limits,
     pub project: ProjectKey,
-    pub store: Sqlite,
+    pub store: S,
     repository: repository::Files,
+    here: Here,
 }
 
 impl App {
@@ -117,14 +120,31 @@ impl App {
         };
         let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
         let store = store.ok_or_else(|| self.nobody_here(&home, &project))?;
-        Ok(Opened { home, limits, project, store, repository })
+        let here = self.here(&home, &project);
+        Ok(Opened { home, limits, project, store, repository, here })
+    }
+
+    /// The project whose store could not be opened, with a store that says why. None where there is no such project, or
+    /// the request itself is at fault.
+    fn open_closed(&self, refusal: &Refusal) -> Option<Opened<Closed>> {
+        let is_the_stores = refusal.code.as_str().starts_with("STORE_") || refusal.code == Code::AgentNotRegistered;
+        let (home, limits) = self.home().ok().filter(|_| is_the_stores)?;
+        let project = self.project().ok()?;
+        let (repository, here) = (self.files(&project), self.here(&home, &project));
+        Some(Opened { home, limits, project, store: Closed(refusal.clone()), repository, here })
+    }
+
+    /// What is around a project's store.
+    pub fn here(&self, home: &Home, project: &ProjectKey) -> Here {
+        Here { home: home.clone(), project: project.clone(), output: self.output }
     }
 
     /// A project that was just moved here.
     pub fn open_moved(&self, project: &ProjectKey) -> Result<Opened> {
         let (home, limits) = self.home()?;
         let store = home.open_existing(project)?.ok_or_else(|| self.nobody_here(&home, project))?;
-        Ok(Opened { home, limits, project: project.clone(), store, repository: self.files(project) })
+        let (repository, here) = (self.files(project), self.here(&home, project));
+        Ok(Opened { home, limits, project: project.clone(), store, repository, here })
     }
 
     /// The repository as it is seen from the folder that was named, or else from the working directory.
@@ -146,17 +166,18 @@ impl App {
         let moved = home.moved_from(|path| path == project.as_str()).unwrap_or_default();
         let moved: String = moved.iter().map(|now| format!("; the project that was here is now {now}")).collect();
         let refusal = Code::AgentNotRegistered.refuse(format!("nobody has started in {project} yet{moved}"));
-        match self.globals.agent.clone().or_else(environment::agent) {
+        match self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)) {
             Some(name) => refusal.with("name", name),
             None => refusal,
         }
     }
 
-    pub fn context<'a>(&'a self, opened: &'a Opened) -> Result<Ctx<'a>> {
+    pub fn context<'a, S: Store>(&'a self, opened: &'a Opened<S>) -> Result<Ctx<'a>> {
         Ok(Ctx {
             store: &opened.store,
             bus: &opened.home,
             repository: &opened.repository,
+            installation: &opened.here,
             clock: &self.clock,
             random: &self.random,
             limits: &opened.limits,
@@ -169,7 +190,7 @@ impl App {
     }
 
     /// The agent of `--agent`. A name that is none is refused also where nobody acts.
-    fn named(&self) -> Result<Option<AgentName>> {
+    pub fn named(&self) -> Result<Option<AgentName>> {
         let name = self.globals.agent.as_deref().filter(|name| *name != HUMAN);
         Ok(name.map(AgentName::parse).transpose()?)
     }
@@ -210,6 +231,24 @@ impl App {
         match outcome {
             Ok((request, opened)) => self.run_in(&opened, &request, verb, None),
             Err(refusal) => self.fail_outside(verb, &refusal),
+        }
+    }
+
+    /// The same for `recover`, which goes on where the store cannot be opened: that may be what it is about.
+    pub fn recover(&self, request: Result<Request>) -> u8 {
+        let request = match request {
+            Ok(request) => request,
+            Err(refusal) => return self.fail_outside("recover", &refusal),
+        };
+        let refusal = match self.open(Some(&request)) {
+            Ok(opened) => return self.run_in(&opened, &request, "recover", None),
+            Err(refusal) => refusal,
+        };
+        let Some(closed) = self.open_closed(&refusal) else { return self.fail_outside("recover", &refusal) };
+        let answered = self.context(&closed).and_then(|ctx| Ok((self.ask(&ctx, &request)?, ctx.now)));
+        match answered {
+            Ok((done, now)) => self.print(&done, now).status(),
+            Err(refusal) => self.fail_outside("recover", &refusal),
         }
     }
 

@@ -57,6 +57,11 @@ pub fn working_directory() -> Result<PathBuf> {
         .map_err(|fault| Code::ProjectUnresolved.refuse(format!("the working directory cannot be read: {fault}")))
 }
 
+/// The user's own folder.
+pub fn user_folder() -> PathBuf {
+    variable("HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
+}
+
 pub fn arguments() -> Vec<std::ffi::OsString> {
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     std::env::args_os().collect()

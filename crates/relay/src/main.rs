@@ -11,10 +11,13 @@ macro_rules! point {
 mod app;
 mod cli;
 mod clock;
+mod closed;
 mod config;
 mod demo;
+mod doctor;
 mod environment;
 mod human;
+mod installation;
 mod output;
 mod process;
 mod progress;

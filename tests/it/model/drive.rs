@@ -7,6 +7,8 @@ use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, ProjectKey};
 use relay_core::domain::pattern::Case;
 use relay_core::domain::time::{Span, Timestamp};
+use relay_core::installation::{Installation, Question};
+use relay_core::playbook::{Condition, Escalation, Step};
 use relay_core::store::{Clock, Random, Repository, Store};
 use relay_core::verbs::{self, Caller, Ctx, Key, Request, recover, standing};
 use relay_store::Home;
@@ -95,6 +97,45 @@ impl Repository for NoRepository {
     }
 }
 
+/// Nothing around the store: no steps are run here.
+struct Nothing;
+
+impl Installation for Nothing {
+    fn folder(&self) -> Option<String> {
+        None
+    }
+
+    fn run(&self, argv: &[String]) -> relay_core::store::Result<Value> {
+        panic!("the model takes no step by itself: {argv:?}")
+    }
+
+    fn show(&self, _: &[Step]) {}
+
+    fn agrees(&self, _: &Step) -> bool {
+        false
+    }
+
+    fn holds(&self, _: &Condition) -> relay_core::store::Result<bool> {
+        Ok(false)
+    }
+
+    fn note(&self, _: &Escalation, _: Timestamp) -> Option<String> {
+        None
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        Vec::new()
+    }
+
+    fn tries(&self, _: &str, _: Timestamp) -> usize {
+        0
+    }
+
+    fn note_try(&self, _: &str, _: Timestamp) {}
+
+    fn forget_tries(&self, _: &str, _: Timestamp) {}
+}
+
 /// A folder in memory where there is one: thousands of commits wait for no disk.
 fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
@@ -132,6 +173,7 @@ impl Driver for InProcess {
             store: &self.store,
             bus: &self.home,
             repository: &NoRepository,
+            installation: &Nothing,
             clock: &self.clock,
             random: &self.random,
             limits: &self.limits,
@@ -203,6 +245,8 @@ impl Driver for Binary {
         if let Some(key) = &call.key {
             args.extend(["--idempotency-key".to_owned(), key.clone()]);
         }
+        // The model has no patience that ends; that of the breaker has tests of its own.
+        let _ = std::fs::remove_file(self.folder.join("tries"));
         let run = self.bus.relay(call.who, &args);
         let answer = run.json();
         assert_eq!(answer["ok"] == true, run.status == 0, "{args:?}: {answer}");
@@ -274,6 +318,9 @@ fn argv(request: &Request) -> Vec<String> {
         }
         Request::Leave(input) => {
             line.word("leave").word(input.thread.as_str());
+        }
+        Request::Recover(input) => {
+            line.word("recover").word(input.code.as_str()).flag("--retry", input.retry);
         }
         other => panic!("the model does not know {}", other.verb()),
     }

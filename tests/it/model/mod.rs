@@ -2,7 +2,8 @@
 //! whole state must be what the model says.
 //!
 //! `state.rs` is the model, `verbs.rs`, `mail.rs`, `links.rs` and `claims.rs` are its rules, `paths.rs` decides overlap by
-//! brute force, `steps.rs` says what can happen next, `drive.rs` has the ways to the real thing, `check.rs` compares.
+//! brute force, `recovery.rs` knows the way out of a refusal, `steps.rs` says what can happen next, `drive.rs` has the ways to
+//! the real thing, `check.rs` compares.
 
 mod check;
 mod claims;
@@ -10,6 +11,7 @@ mod drive;
 mod links;
 mod mail;
 mod paths;
+mod recovery;
 mod state;
 mod steps;
 mod verbs;
@@ -22,6 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
+use relay_core::verbs::Request;
 
 use crate::bus::EPOCH;
 use crate::effort::{summary, times};
@@ -48,7 +51,11 @@ impl ReferenceStateMachine for Model {
             model.now += time;
         }
         let answer = match &call {
-            Some(call) => model.call(call).map_err(|refused| refused.code),
+            Some(call) => {
+                let outcome = model.call(call);
+                model.note(call, &outcome);
+                outcome.map_err(|refused| refused.code)
+            }
             None => Ok(serde_json::Value::Null),
         };
         let kinds = model.kinds.clone();
@@ -68,13 +75,21 @@ struct Compared<D>(PhantomData<D>);
 /// What happened while the real thing was driven in one of the ways.
 struct Tally {
     steps: AtomicUsize,
+    /// Requests that were made again, and what came of them.
+    recovered: AtomicUsize,
+    failed_again: AtomicUsize,
     /// Kinds of events and classes of refusals.
     seen: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Tally {
     const fn new() -> Self {
-        Tally { steps: AtomicUsize::new(0), seen: Mutex::new(BTreeSet::new()) }
+        Tally {
+            steps: AtomicUsize::new(0),
+            recovered: AtomicUsize::new(0),
+            failed_again: AtomicUsize::new(0),
+            seen: Mutex::new(BTreeSet::new()),
+        }
     }
 
     fn steps(&self) -> usize {
@@ -83,6 +98,11 @@ impl Tally {
 
     fn note(&self, expected: &Expected) {
         self.steps.fetch_add(1, Ordering::Relaxed);
+        let recovers = expected.call.as_ref().is_some_and(|call| matches!(call.request, Request::Recover(_)));
+        if recovers {
+            let count = if expected.answer.is_ok() { &self.recovered } else { &self.failed_again };
+            count.fetch_add(1, Ordering::Relaxed);
+        }
         self.seen.lock().unwrap().extend(expected.kinds.iter().copied().chain(expected.answer.as_ref().err().copied()));
     }
 }
@@ -221,7 +241,13 @@ const CLASSES: [&str; 21] = [
 fn ten_thousand_random_steps_come_out_as_the_model_says() {
     run::<InProcess>(10_000, 300);
     let tally = InProcess::tally();
-    summary(&format!("{} steps against the model, in process", tally.steps()));
+    let (recovered, failed_again) =
+        (tally.recovered.load(Ordering::Relaxed), tally.failed_again.load(Ordering::Relaxed));
+    summary(&format!(
+        "{} steps against the model, in process; {recovered} recoveries helped, {failed_again} did not",
+        tally.steps()
+    ));
+    assert!(recovered > 20 && failed_again > 50, "{recovered} and {failed_again}");
     assert!(tally.steps() >= 10_000);
     let seen = tally.seen.lock().unwrap();
     let never: Vec<&str> = KINDS.into_iter().chain(CLASSES).filter(|what| !seen.contains(what)).collect();

@@ -10,6 +10,7 @@ use relay_core::verbs::Request;
 use serde_json::Value;
 
 use super::paths;
+use super::recovery::Failed;
 
 /// An agent's name, `human` or `relay`.
 pub type Who = &'static str;
@@ -171,6 +172,8 @@ pub struct Model {
     /// What each side knows of a pair of claims: (side, mine, theirs).
     pub told: BTreeMap<(Who, Number, Number), String>,
     pub answers: BTreeMap<(Who, String), (Request, Value)>,
+    /// What was refused last.
+    pub failed: Option<Failed>,
     pub last: Option<Expected>,
 }
 
@@ -189,6 +192,7 @@ impl Model {
             claims: Vec::new(),
             told: BTreeMap::new(),
             answers: BTreeMap::new(),
+            failed: None,
             last: None,
         }
     }

@@ -26,6 +26,8 @@ pub enum Step {
     },
     /// A remembered request of somebody, once more.
     Again(usize),
+    /// A step of the playbook of the last refusal.
+    WayOut(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -93,6 +95,7 @@ pub fn next(model: &Model) -> BoxedStrategy<Step> {
         1 + 4 * u32::try_from(absent.len()).unwrap() => arrive.prop_map(|(who, key, what)| Step::Ask { who, key, what }),
         5 => time().prop_map(Step::Advance),
         2 => (0..64_usize).prop_map(Step::Again),
+        if model.failed.is_some() { 12 } else { 1 } => (0..64_usize).prop_map(Step::WayOut),
     ]
     .boxed()
 }
@@ -247,6 +250,7 @@ fn giving() -> impl Strategy<Value = Giving> {
 pub fn call(model: &Model, step: &Step) -> Option<Call> {
     match step {
         Step::Advance(_) => None,
+        Step::WayOut(index) => model.way_out(*index),
         Step::Again(index) => {
             let count = model.answers.len();
             let ((who, key), (request, _)) = model.answers.iter().nth(index.checked_rem(count)?)?;

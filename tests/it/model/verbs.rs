@@ -19,6 +19,7 @@ impl Model {
             Request::Policy(input) => self.write(call, |model| Ok(model.policy(call.who, input))),
             Request::Standing(input) => self.write(call, |model| model.change_standing(call.who, input)),
             Request::Leave(input) => self.write(call, |model| model.leave(call.who, input.thread.as_str())),
+            Request::Recover(input) => self.recover(input),
             other => panic!("the model does not know {}", other.verb()),
         }
     }

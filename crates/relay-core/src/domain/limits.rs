@@ -28,6 +28,10 @@ pub const LINK_TTL_DEFAULT: Span = Span::days(7);
 pub const LINK_TTL_MAX: Span = Span::days(365);
 /// A claim older than this is stale: coordination debt.
 pub const STALE_AFTER: Span = Span::hours(12);
+/// An inbox with more unread mail than this is piling up.
+pub const PILE: usize = 20;
+/// An active agent that was not seen for this long is on the bus by name alone.
+pub const OLD_AFTER: Span = Span::hours(24);
 /// How long an event may wait for its copy in the archive before somebody is told.
 pub const LAG_TOLERATED: Span = Span::minutes(1);
 /// How many conflicts one answer spells out.

@@ -34,9 +34,8 @@ impl Kind {
     }
 }
 
-/// One row a class: the variant, its code, its kind, and whether the same request can succeed after its playbook.
 macro_rules! catalogue {
-    ($($variant:ident $code:literal $kind:ident $retryable:literal)*) => {
+    ($($variant:ident $code:literal $kind:ident $retryable:literal [$($detail:ident)*])*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code { $($variant),* }
 
@@ -54,60 +53,23 @@ macro_rules! catalogue {
             pub fn is_retryable(self) -> bool {
                 match self { $(Code::$variant => $retryable),* }
             }
+
+            /// The names of the values that an error of this class may carry.
+            pub fn details(self) -> &'static [&'static str] {
+                match self { $(Code::$variant => &[$(stringify!($detail)),*]),* }
+            }
         }
     };
 }
 
-catalogue! {
-    ProjectUnresolved "PROJECT_UNRESOLVED" Unknown false
-    ProjectKeyInvalid "PROJECT_KEY_INVALID" Input false
-    AgentNotRegistered "AGENT_NOT_REGISTERED" Unknown true
-    AgentNameInvalid "AGENT_NAME_INVALID" Input false
-    AgentNameTaken "AGENT_NAME_TAKEN" Conflict true
-    AgentRetired "AGENT_RETIRED" Unknown true
-    AgentSuspended "AGENT_SUSPENDED" Denied true
-    IdentityMismatch "IDENTITY_MISMATCH" Denied false
-    ThreadIdInvalid "THREAD_ID_INVALID" Input false
-    ThreadMismatch "THREAD_MISMATCH" Input false
-    ThreadNotFound "THREAD_NOT_FOUND" Unknown false
-    MessageNotFound "MESSAGE_NOT_FOUND" Unknown false
-    NotARecipient "NOT_A_RECIPIENT" Denied false
-    RecipientNotFound "RECIPIENT_NOT_FOUND" Unknown false
-    ContactRequired "CONTACT_REQUIRED" Consent true
-    ContactPending "CONTACT_PENDING" Consent true
-    ContactBlocked "CONTACT_BLOCKED" Consent false
-    LinkNotFound "LINK_NOT_FOUND" Unknown false
-    FileReservationConflict "FILE_RESERVATION_CONFLICT" Conflict true
-    ReservationNotHeld "RESERVATION_NOT_HELD" Conflict false
-    HolderAlive "HOLDER_ALIVE" Conflict true
-    PatternInvalid "PATTERN_INVALID" Input false
-    PatternOutsideProject "PATTERN_OUTSIDE_PROJECT" Input false
-    TtlOutOfRange "TTL_OUT_OF_RANGE" Input false
-    InputInvalid "INPUT_INVALID" Input false
-    BodyTooLarge "BODY_TOO_LARGE" Input false
-    RateLimited "RATE_LIMITED" Busy true
-    InboxFull "INBOX_FULL" Busy true
-    IdempotencyReused "IDEMPOTENCY_REUSED" Conflict false
-    WaitTimeout "WAIT_TIMEOUT" Busy true
-    WaitCycle "WAIT_CYCLE" Conflict true
-    StoreBusy "STORE_BUSY" Busy true
-    StoreFull "STORE_FULL" Busy true
-    StoreReadonly "STORE_READONLY" Busy true
-    StoreIo "STORE_IO" Busy true
-    StoreDamaged "STORE_DAMAGED" Damaged false
-    StoreTooNew "STORE_TOO_NEW" Damaged false
-    StoreForeign "STORE_FOREIGN" Denied false
-    StoreUnsupported "STORE_UNSUPPORTED" Denied false
-    StoreUnreachable "STORE_UNREACHABLE" Busy true
-    ArchiveBehind "ARCHIVE_BEHIND" Damaged true
-    ArchiveDiverged "ARCHIVE_DIVERGED" Damaged false
-    ArchiveUnavailable "ARCHIVE_UNAVAILABLE" Busy true
-    Unauthorized "UNAUTHORIZED" Denied false
-    RecoveryExhausted "RECOVERY_EXHAUSTED" Busy false
-    Internal "INTERNAL" Internal false
-}
+include!("rows.rs");
 
 impl Code {
+    /// The store or its archive is the problem.
+    pub fn is_about_the_store(self) -> bool {
+        ["STORE_", "ARCHIVE_"].iter().any(|kind| self.as_str().starts_with(kind))
+    }
+
     pub fn parse(text: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }
@@ -156,6 +118,7 @@ impl Refusal {
     /// Adds a value that the message names and the playbook may use.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        debug_assert!(self.0.code.details().contains(&name), "{} carries no {name:?}", self.0.code);
         self.0.details.insert(name.to_owned(), value.into());
         self
     }

@@ -69,6 +69,7 @@ pub(super) fn as_guest<T>(
         store: &*store,
         bus: ctx.bus,
         repository: ctx.repository,
+        installation: ctx.installation,
         clock: ctx.clock,
         random: ctx.random,
         limits: ctx.limits,

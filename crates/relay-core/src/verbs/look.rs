@@ -8,6 +8,7 @@ mod status;
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
+use super::debt::DebtItem;
 use super::prepare::{self, ThreadView};
 use super::writing::{Told, signals_for};
 use super::{Ctx, Done, Outcome as Any, crossing, link, poll};
@@ -27,7 +28,7 @@ use crate::wire::v1::{AgentShape, ClaimShape, LinkShape, MessageShape, ThreadSha
 pub use events::{Events, Layout};
 pub use filter::EventFilter;
 pub use line::{HeldShape, Line};
-pub use status::{DebtItem, Status};
+pub use status::Status;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -12,6 +12,7 @@ mod wanted;
 mod writing;
 
 pub mod ack;
+pub mod debt;
 pub mod export;
 pub mod lag;
 pub mod leave;
@@ -36,6 +37,7 @@ use crate::domain::limits::{Limits, WHY_BYTES};
 use crate::domain::name::{AgentName, ProjectKey};
 use crate::domain::time::Timestamp;
 use crate::error::Code;
+use crate::installation::Installation;
 use crate::store::{Bus, Clock, Random, Repository, Result, Store};
 use crate::wire::v1::Signal;
 
@@ -47,6 +49,7 @@ pub struct Ctx<'a> {
     pub store: &'a dyn Store,
     pub bus: &'a dyn Bus,
     pub repository: &'a dyn Repository,
+    pub installation: &'a dyn Installation,
     pub clock: &'a dyn Clock,
     pub random: &'a dyn Random,
     pub limits: &'a Limits,
@@ -221,6 +224,7 @@ impl Ctx<'_> {
             store: self.store,
             bus: self.bus,
             repository: self.repository,
+            installation: self.installation,
             clock: self.clock,
             random: self.random,
             limits: self.limits,

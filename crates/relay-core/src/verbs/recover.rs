@@ -1,17 +1,25 @@
-//! `recover`: shows a class's playbook with real values, and makes a kept failed request again (I12).
+//! `recover`: runs the playbook of an error class with real values, looks after each step whether it helped, and makes the
+//! failed request once more (I12).
+
+mod breaker;
+mod failure;
+mod healing;
+mod holds;
+mod plan;
+
+pub use failure::{failure, failure_of, failure_outside};
+pub(super) use healing::healing;
+pub use healing::heals;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::actor;
-use super::writing::{Told, random_key};
+use self::plan::Plan;
+use super::writing::{Told, internal};
 use super::{Ctx, Done, Outcome as Any, Request};
-use crate::domain::limits::FAILURES_KEPT_FOR;
-use crate::domain::time::Span;
-use crate::error::{Code, Refusal, Refused};
-use crate::playbook::{self, Setting, Step};
-use crate::store::{Errand, Facts, KeptFailure, Result};
-use crate::wire::v1::{Failed, Failure, Signal, SignalCode};
+use crate::error::{Code, Refusal};
+use crate::playbook::{self, Fails, Step, Taken, Who};
+use crate::store::Result;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
@@ -24,15 +32,38 @@ pub struct Input {
     pub dry_run: bool,
     #[serde(default)]
     pub retry: bool,
+    #[serde(default)]
+    pub escalate: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     pub code: Code,
+    /// What it came to; none where nothing was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// For whom it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<Who>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// Where the question lies that was put beside the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retried: Option<Retried>,
+}
+
+/// What a recovery came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Every step holds, and the request was made again where it can be.
+    Recovered,
+    /// The human was asked; run it again when there is an answer.
+    Escalated,
+    /// The next step is for a person, or for whoever made the request.
+    Waits,
 }
 
 /// The request that was made again, and what came of it.
@@ -42,223 +73,177 @@ pub struct Retried {
     pub result: Value,
 }
 
-/// The classes that `send` heals by itself.
-const HEALED: [Code; 2] = [Code::ContactRequired, Code::StoreBusy];
-
-/// Whether a request heals itself from what it was refused with.
-pub fn heals(request: &Request, refusal: &Refusal) -> bool {
-    matches!(request, Request::Send(input) if !input.no_recover) && HEALED.contains(&refusal.code)
+pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+    if [input.dry_run, input.retry, input.escalate].iter().filter(|flag| **flag).count() > 1 {
+        return Err(Code::InputInvalid.refuse("--dry-run, --retry and --escalate exclude each other"));
+    }
+    let plan = Plan::of(ctx, input)?;
+    if input.dry_run {
+        let steps = (0..plan.steps.len()).map(|index| looked_at(ctx, &plan, index)).collect();
+        return Ok(done(Outcome { steps, ..outcome(input.code) }));
+    }
+    if input.escalate {
+        return escalate(ctx, &plan);
+    }
+    if input.retry && plan.kept.is_none() {
+        let key = if ctx.key.chosen { format!(" under {:?}", ctx.key.text) } else { String::new() };
+        let text = format!("no failed request with {} is kept for you{key}; make the request itself again", input.code);
+        return Err(Code::InputInvalid.refuse(text));
+    }
+    let cause = breaker::admit(ctx, &plan)?;
+    let mut done = if input.retry { retry(ctx, &plan)? } else { take(ctx, plan, input.yes)? };
+    if let Any::Recover(Outcome { state: Some(State::Recovered), .. }) = &done.outcome {
+        ctx.installation.forget_tries(&cause, ctx.now);
+    }
+    if let Any::Recover(outcome) = &mut done.outcome
+        && outcome.state == Some(State::Waits)
+        && outcome.steps.iter().any(|step| step.state == Some(Taken::Waits) && !step.run.is_empty())
+    {
+        done.next.push(format!("relay recover {} --yes", input.code));
+    }
+    Ok(done)
 }
 
-/// How long an answer waits for the gate to forget what it has settled.
-const FORGETTING_PATIENCE: Span = Span::millis(50);
+fn outcome(code: Code) -> Outcome {
+    Outcome { code, state: None, waits_for: None, steps: Vec::new(), note: None, retried: None }
+}
 
-/// Tries, runs the steps of the playbook if all of them may run unattended, and tries once more.
-pub(super) fn healing<T>(
-    ctx: &Ctx<'_>,
-    request: &Request,
-    allowed: bool,
-    attempt: impl Fn(&Ctx<'_>, Option<Signal>) -> Result<Told<T>>,
-) -> Result<Told<T>> {
-    let refusal = match attempt(ctx, None) {
-        Err(refusal) if allowed && HEALED.contains(&refusal.code) => refusal,
-        other => return other,
+fn done(outcome: Outcome) -> Done {
+    Done::new("recover", Told { outcome, signals: Vec::new(), next: Vec::new() }, Any::Recover)
+}
+
+/// A step, and whether it holds. Nobody is asked about what is settled: where a step after a question holds, so does it.
+fn looked_at(ctx: &Ctx<'_>, plan: &Plan, index: usize) -> Step {
+    let step = &plan.steps[index];
+    let holds = |step: &Step| step.condition.as_ref().is_some_and(|condition| holds::holds(ctx, plan.since, condition));
+    let is_settled = || {
+        let is_beside = step.escalation.as_ref().is_some_and(|escalation| escalation.beside);
+        is_beside && plan.steps[index + 1..].iter().filter(|later| later.fails != Fails::GoOn).any(holds)
     };
-    let steps = steps_out(ctx, &refusal, Some(ctx.key.text.clone()));
-    if !steps.iter().all(|step| step.unattended) {
-        return Err(refusal);
-    }
-    let mut taken = Vec::new();
-    for step in steps.iter().filter(|step| step.tool.as_deref() != Some("recover")) {
-        if let (Some(tool), Some(args)) = (&step.tool, &step.args) {
-            let key = random_key(ctx.random.bytes());
-            super::run(&ctx.step(&key), &Request::from_tool(tool, args)?)?;
-            taken.push(step.why.clone());
+    let state = if holds(step) || is_settled() { Taken::Already } else { Taken::ToDo };
+    Step { state: Some(state), ..step.clone() }
+}
+
+/// Takes the steps in order, until one waits for somebody, asks the human, fails, or the request was made again.
+fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool) -> Result<Done> {
+    ctx.installation.show(&plan.steps);
+    let (mut asked, mut offered) = (false, None);
+    for index in 0..plan.steps.len() {
+        let step = looked_at(ctx, &plan, index);
+        if step.is_retry && plan.kept.is_some() && !asked {
+            return made_again(ctx, plan, offered);
+        }
+        if step.state == Some(Taken::Already) {
+            plan.steps[index] = step;
+            continue;
+        }
+        if step.escalation.is_some() && !step.unattended && !yes {
+            // To ask the human is another way, for when the rest does not help.
+            offered.get_or_insert(index);
+            continue;
+        }
+        // What follows a question waits for its answer.
+        let may_run = !step.run.is_empty() && (step.unattended || yes || (!asked && ctx.installation.agrees(&step)));
+        if asked || !may_run {
+            let state = if asked { State::Escalated } else { State::Waits };
+            return Ok(stopped(plan, index, state));
+        }
+        let ran = ctx.installation.run(&step.run);
+        let result = ran.as_ref().ok().cloned();
+        let failed = ran.err().or_else(|| untrue(ctx, &plan, &step));
+        let taken = if failed.is_some() { Taken::Failed } else { Taken::Done };
+        asked = step.escalation.is_some() && failed.is_none();
+        plan.steps[index] = Step { state: Some(taken), result, ..step };
+        match (failed, plan.steps[index].fails) {
+            (None, _) | (Some(_), Fails::GoOn) => {}
+            (Some(refusal), fails) => return Err(exhausted(ctx, &plan, index, &refusal, fails == Fails::Ask)),
         }
     }
-    let what = if taken.is_empty() { "waited for the store".to_owned() } else { taken.join("; ") };
-    let text = format!("{} on the first try of {}; {what}", refusal.code, request.verb());
-    // The signal is part of the answer that is remembered, so the second try brings it along.
-    attempt(&ctx.step_with_own_key(), Some(Signal::new(SignalCode::Recovered, text)))
+    if let Some(index) = offered {
+        return Ok(stopped(plan, index, State::Waits));
+    }
+    let state = if asked { State::Escalated } else { State::Recovered };
+    Ok(done(Outcome { state: Some(state), steps: plan.steps, ..outcome(plan.code) }))
 }
 
-fn steps_out(ctx: &Ctx<'_>, refused: &Refused, kept: Option<String>) -> Vec<Step> {
-    playbook::steps(&playbook::playbook(refused.code), refused, &setting(ctx, kept))
+/// What must be true after a step and is not.
+fn untrue(ctx: &Ctx<'_>, plan: &Plan, step: &Step) -> Option<Refusal> {
+    let condition = step.condition.as_ref().filter(|condition| !holds::holds(ctx, plan.since, condition))?;
+    Some(Code::RecoveryExhausted.refuse(format!("it ran, and still it is not so that {}", condition.tell())))
 }
 
-fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
-    let caller = &ctx.caller;
-    let agent = if caller.human {
-        Some("human".to_owned())
-    } else {
-        caller.named.as_ref().or(caller.variable.as_ref()).map(ToString::to_string)
+fn stopped(mut plan: Plan, index: usize, state: State) -> Done {
+    let step = &mut plan.steps[index];
+    step.state = Some(Taken::Waits);
+    let who = step.who.unwrap_or(Who::Person);
+    let waits_for = Some(if state == State::Escalated { Who::Person } else { who });
+    done(Outcome { state: Some(state), waits_for, steps: plan.steps, ..outcome(plan.code) })
+}
+
+/// After the steps: the request once more. What it fails with now has a way out of its own, unless it is the same.
+fn made_again(ctx: &Ctx<'_>, mut plan: Plan, offered: Option<usize>) -> Result<Done> {
+    let index = plan.steps.len().saturating_sub(1);
+    let mut done = match retry(ctx, &plan) {
+        Err(refusal) if is_the_same(&plan, &refusal) => {
+            let Some(offered) = offered else { return Err(exhausted(ctx, &plan, index, &refusal, false)) };
+            plan.steps[index].state = Some(Taken::Failed);
+            return Ok(stopped(plan, offered, State::Waits));
+        }
+        other => other?,
     };
-    let agent = agent.or_else(|| {
-        let facts = ctx.store.read().ok()?;
-        actor::meant(ctx, &*facts).ok().flatten().map(|name| name.to_string())
-    });
-    Setting { project: Some(ctx.project.to_string()), agent, kept, key: Some(ctx.key.text.clone()), verb: None }
-}
-
-/// The answer to a failed request: the class, the values and the steps. The request is kept where it can be; one that was
-/// made again and failed again is kept again, as what it failed with now.
-pub fn failure(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> Failure {
-    failure_of(ctx, request, request.verb(), refusal)
-}
-
-/// The same for a request that was made by another command than its verb: that one's help is the help that is needed.
-pub fn failure_of(ctx: &Ctx<'_>, request: &Request, command: &str, refusal: &Refusal) -> Failure {
-    if let Some((key, made_again)) = made_again(ctx, request) {
-        return Failure { verb: request.verb().to_owned(), ..failure(&ctx.step(&key), &made_again, refusal) };
+    plan.steps[index].state = Some(Taken::Done);
+    if let Any::Recover(outcome) = &mut done.outcome {
+        outcome.steps = plan.steps;
     }
-    let kept = keep(ctx, request, refusal);
-    let setting = Setting { verb: Some(command.to_owned()), ..setting(ctx, kept.then(|| ctx.key.text.clone())) };
-    let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, &setting);
-    Failure {
-        relay: 1,
-        ok: false,
-        verb: request.verb().to_owned(),
-        error: failed(refusal, Some(ctx.key.text.clone()), steps),
-    }
+    Ok(done)
 }
 
-/// The kept request behind a `recover --retry`, with its key.
-fn made_again(ctx: &Ctx<'_>, request: &Request) -> Option<(String, Request)> {
-    let Request::Recover(input) = request else { return None };
-    let (key, failure) = if input.retry && !input.dry_run { kept(ctx, input).ok()? } else { return None };
-    Some((key?, serde_json::from_str(&failure?.request).ok()?))
-}
-
-/// The same where there is no project to speak of.
-pub fn failure_outside(verb: &str, refusal: &Refusal, setting: &Setting) -> Failure {
-    let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, setting);
-    Failure { relay: 1, ok: false, verb: verb.to_owned(), error: failed(refusal, None, steps) }
-}
-
-fn failed(refusal: &Refusal, idempotency_key: Option<String>, playbook: Vec<Step>) -> Failed {
-    Failed {
-        code: refusal.code,
-        kind: refusal.code.kind(),
-        message: refusal.message.clone(),
-        retryable: refusal.code.is_retryable(),
-        idempotency_key,
-        details: refusal.details.clone(),
-        playbook,
-    }
-}
-
-/// Keeps a request whose playbook ends in making it again. Best effort: an error about an error helps nobody.
-fn keep(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> bool {
-    let store_is_well = !refusal.code.as_str().starts_with("STORE_");
-    if !store_is_well || !playbook::playbook(refusal.code).retry || matches!(request, Request::Recover(_)) {
-        return false;
-    }
-    let attempt = || -> Result<()> {
-        let scope = scope(ctx, &*ctx.store.read()?)?;
-        let failure = KeptFailure {
-            code: refusal.code.as_str().to_owned(),
-            at: ctx.now,
-            request: serde_json::to_string(request).map_err(super::writing::internal)?,
-            details: serde_json::to_string(&refusal.details).map_err(super::writing::internal)?,
-        };
-        let mut tx =
-            ctx.store.begin(Errand { verb: "keep", agent: &scope, wait: ctx.limits.gate_wait, durable: false })?;
-        tx.keep_failure(&scope, &ctx.key.text, &failure)?;
-        tx.commit()
-    };
-    attempt().is_ok()
-}
-
-/// Under which name failures are kept: the name meant, registered or not.
-fn scope(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<String> {
-    if ctx.caller.human {
-        return Ok("human".to_owned());
-    }
-    Ok(actor::meant(ctx, facts)?.map_or_else(|| NOBODY.to_owned(), |name| name.key()))
-}
-
-pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
-    if input.retry == input.dry_run {
-        return Err(Code::InputInvalid.refuse(format!(
-            "say `relay recover {} --dry-run` to see the steps, or `--retry` to make the kept request again; whole playbooks do not run by themselves yet",
-            input.code
-        )));
-    }
-    let (key, kept) = kept(ctx, input)?;
-    if input.dry_run {
-        return dry_run(ctx, input, key, kept);
-    }
-    let Some(failure) = kept else {
-        return Err(Code::InputInvalid.refuse(format!(
-            "no failed request with {} is kept for you{}; make the request itself again",
-            input.code,
-            key.map(|key| format!(" under {key:?}")).unwrap_or_default()
-        )));
-    };
-    retry(ctx, input, &key.unwrap_or_default(), &failure)
-}
-
-/// Whose failures are kept where no agent was named.
-const NOBODY: &str = "";
-
-/// The kept failure that is meant: by its key, or the newest of this class. What failed in nobody's name is made again by
-/// whoever brings its key.
-fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<(Option<String>, Option<KeptFailure>)> {
-    let facts = ctx.store.read()?;
-    let scope = scope(ctx, &*facts)?;
-    let fresh =
-        |failure: &KeptFailure| ctx.now.since(failure.at) <= FAILURES_KEPT_FOR && failure.code == input.code.as_str();
-    if ctx.key.chosen {
-        let failure = match facts.kept_failure(&scope, &ctx.key.text)? {
-            Some(failure) => Some(failure),
-            None => facts.kept_failure(NOBODY, &ctx.key.text)?,
-        };
-        return Ok((Some(ctx.key.text.clone()), failure.filter(fresh)));
-    }
-    let newest = facts.kept_failures(&scope)?.into_iter().find(|(_, failure)| fresh(failure));
-    Ok(newest.map_or((None, None), |(key, failure)| (Some(key), Some(failure))))
-}
-
-fn dry_run(ctx: &Ctx<'_>, input: &Input, key: Option<String>, kept: Option<KeptFailure>) -> Result<Done> {
-    let mut details: Map<String, Value> = match &kept {
-        Some(failure) => serde_json::from_str(&failure.details).map_err(super::writing::internal)?,
-        None => Map::new(),
-    };
-    for setting in &input.set {
-        let (name, value) = setting
-            .split_once('=')
-            .ok_or_else(|| Code::InputInvalid.refuse(format!("{setting:?} is not NAME=VALUE")))?;
-        let list = value.split(',').map(Value::from).collect::<Vec<_>>();
-        let is_list = playbook::playbook(input.code).step.iter().any(|step| step.each.as_deref() == Some(name));
-        details.insert(name.to_owned(), if is_list { Value::Array(list) } else { Value::from(value) });
-    }
-    let refused = Refused { code: input.code, message: String::new(), details };
-    let steps = steps_out(ctx, &refused, kept.and(key));
-    Ok(done(input.code, steps, None, Vec::new(), Vec::new()))
+/// The same class, and about the same things.
+fn is_the_same(plan: &Plan, refusal: &Refusal) -> bool {
+    let kept = plan.kept.as_ref().and_then(|(_, failure)| serde_json::from_str(&failure.details).ok());
+    refusal.code == plan.code && kept.is_none_or(|kept: serde_json::Map<String, Value>| kept == refusal.details)
 }
 
 /// The kept request once more, with its own key; forgotten when it succeeds.
-fn retry(ctx: &Ctx<'_>, input: &Input, key: &str, failure: &KeptFailure) -> Result<Done> {
-    let request: Request = serde_json::from_str(&failure.request).map_err(super::writing::internal)?;
+fn retry(ctx: &Ctx<'_>, plan: &Plan) -> Result<Done> {
+    let Some((key, failure)) = &plan.kept else {
+        return Err(Code::Internal.refuse("a request that is not kept cannot be made again"));
+    };
+    let request: Request = serde_json::from_str(&failure.request).map_err(internal)?;
     let inner = super::run(&ctx.step(key), &request)?;
-    let _ = forget(ctx, key);
-    let result = serde_json::to_value(&inner.outcome).map_err(super::writing::internal)?;
-    let retried = Retried { verb: inner.verb.to_owned(), result };
-    let mut done = done(input.code, Vec::new(), Some(retried), inner.signals, inner.next);
+    let _ = failure::forget(ctx, key);
+    let result = serde_json::to_value(&inner.outcome).map_err(internal)?;
+    let retried = Some(Retried { verb: inner.verb.to_owned(), result });
+    let outcome = Outcome { state: Some(State::Recovered), retried, ..outcome(plan.code) };
+    let mut done = Done::new("recover", Told { outcome, signals: inner.signals, next: inner.next }, Any::Recover);
     done.afterwards = inner.afterwards;
     Ok(done)
 }
 
-/// Best effort: the request has succeeded, and made once more under its key it would only be answered as before.
-fn forget(ctx: &Ctx<'_>, key: &str) -> Result<()> {
-    let scope = scope(ctx, &*ctx.store.read()?)?;
-    let errand = Errand { verb: "recover", agent: &scope, wait: FORGETTING_PATIENCE, durable: false };
-    let mut tx = ctx.store.begin(errand)?;
-    tx.forget_failure(&scope, key)?;
-    tx.forget_failure(NOBODY, key)?;
-    tx.commit()
+/// The question of a playbook, beside the store: for those whom nobody on the bus would hear.
+fn escalate(ctx: &Ctx<'_>, plan: &Plan) -> Result<Done> {
+    let question = plan.steps.iter().find_map(|step| step.escalation.clone());
+    let Some(escalation) = question else {
+        return Err(Code::InputInvalid.refuse(format!("the playbook of {} asks nobody anything", plan.code)));
+    };
+    let note = ctx.installation.note(&escalation, ctx.now);
+    Ok(done(Outcome { state: Some(State::Escalated), note, ..outcome(plan.code) }))
 }
 
-fn done(code: Code, steps: Vec<Step>, retried: Option<Retried>, signals: Vec<Signal>, next: Vec<String>) -> Done {
-    Done::new("recover", Told { outcome: Outcome { code, steps, retried }, signals, next }, Any::Recover)
+/// That a playbook did not help, and who is asked now.
+fn exhausted(ctx: &Ctx<'_>, plan: &Plan, index: usize, refusal: &Refusal, ask: bool) -> Refusal {
+    let step = &plan.steps[index];
+    let text = format!("step {} of {} ({}) did not help: {}", step.step, plan.code, step.why, refusal.message);
+    let refusal = breaker::exhausted(plan.code, text);
+    if ask {
+        let setting = failure::setting(ctx, None);
+        let steps = playbook::steps(&playbook::playbook(refusal.code), &refusal, &setting);
+        let is_asked =
+            |step: &Step| step.condition.as_ref().is_some_and(|condition| holds::holds(ctx, plan.since, condition));
+        for step in steps.iter().filter(|step| step.escalation.is_some() && step.unattended && !is_asked(step)) {
+            // Where it cannot be asked by itself, the error's own playbook still says how.
+            let _ = ctx.installation.run(&step.run);
+        }
+    }
+    refusal
 }

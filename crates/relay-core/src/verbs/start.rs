@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
 use super::contested;
+use super::debt;
 use super::poll::Afterwards;
 use super::reserve;
 use super::wanted::{self, Wanted};
@@ -82,6 +83,8 @@ pub struct Debt {
     pub stale_claims: usize,
     pub contested: usize,
     pub acks_overdue: usize,
+    /// Everything that this agent owes: `relay look debt`.
+    pub items: usize,
 }
 
 /// What `start` decided; the situation around it is read anew each time it is answered.
@@ -322,6 +325,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
             stale_claims: stale.len(),
             contested: contested::pairs(&*facts, &agent, ctx.now)?.len(),
             acks_overdue: overdue,
+            items: debt::owed_by(ctx, &*facts, &actor)?.len(),
         },
         claims,
         contested: news.contested,
@@ -379,6 +383,9 @@ fn propose(outcome: &Outcome, next: &mut Vec<String>) {
     }
     for message in outcome.acks_owed.iter().take(3) {
         next.push(format!("relay ack {}", message.id));
+    }
+    if outcome.debt.items > 0 {
+        next.push("relay look debt".to_owned());
     }
     for link in outcome.contacts_waiting.iter().take(3) {
         next.push(shell::line(&["relay", "link", "--target", &link.from, "--accept"]));

@@ -86,6 +86,13 @@ fn close_no_ring<'a>(ctx: &'a Ctx<'a>, gate: Box<dyn Tx + 'a>, wait: &Wait) -> R
         .with("ring", json!(names)))
 }
 
+/// Whether one of these waits for `me`, directly or through others.
+pub(super) fn is_awaited(ctx: &Ctx<'_>, me: &Party, by: Vec<Party>) -> bool {
+    let own = announcement(ctx, "recover", me.clone(), by, Vec::new());
+    let here = ctx.store.presence().waits();
+    ring(|party| awaited(ctx, &here, &own, party), me, &own.for_whom).is_some()
+}
+
 /// Those whom `party` waits for, `own` wait aside, as this project writes them.
 fn awaited(ctx: &Ctx<'_>, here: &[Wait], own: &Wait, party: &Party) -> Vec<Party> {
     let Party::Elsewhere(name, project) = party else {

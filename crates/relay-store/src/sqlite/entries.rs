@@ -10,6 +10,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Sqlite, rows};
 
+/// How many events are its end.
+const CHAIN_TIP: Number = 100;
+
 impl Sqlite {
     /// The number of the newest event, and the chain's hash there.
     pub(crate) fn newest(&self) -> Result<(Number, String)> {
@@ -29,6 +32,14 @@ impl Sqlite {
             .and_then(|mut statement| statement.query_row([number], |row| hash(row, 0)).optional());
         let missing = || Code::Internal.refuse(format!("there is no event #{number}"));
         found.map_err(|fault| self.refuse(&fault))?.ok_or_else(missing)
+    }
+
+    /// The end of the chain, event by event: a look at what was written last, where all of it would take long.
+    pub fn check_chain_tip(&self) -> Result<()> {
+        let (newest, _) = self.newest()?;
+        let number = newest.saturating_sub(CHAIN_TIP);
+        let chain = if number == 0 { String::new() } else { self.chain_at(number)? };
+        if newest == 0 { Ok(()) } else { self.entries(&Cursor { number, chain }, newest).map(drop) }
     }
 
     /// Whether texts were erased after one number, up to another.

@@ -14,6 +14,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::entries::entries;
 use super::erasures::{Erasures, erase_again};
 use super::fault::{self, Fault};
 use super::gate::Gate;
@@ -103,7 +104,7 @@ pub fn rebuild(
     let meeting = meeting.ok();
     // A number that is not the archive's last was said of another archive, or of an earlier one.
     if let Some(meeting) = meeting.as_ref().filter(|_| lose_after != Some(cursor.number)) {
-        may_go(&archive, meeting, &cursor)?;
+        may_go(folder, &archive, meeting, &cursor)?;
     }
     if let Some(after) = lose_after.filter(|after| *after != cursor.number) {
         let ends = format!("the archive ends with #{}, and not with #{after}", cursor.number);
@@ -166,20 +167,30 @@ fn look(folder: &Path, cursor: &Cursor) -> Result<std::result::Result<Meeting, O
 
 /// A store may go when the archive has all that it has, or somebody gives that up. One that is damaged is asked for no less:
 /// what it can still number, it may still be able to give.
-fn may_go(archive: &Archive, old: &Meeting, cursor: &Cursor) -> Result<()> {
+fn may_go(folder: &Path, archive: &Archive, old: &Meeting, cursor: &Cursor) -> Result<()> {
     if old.number == cursor.number && old.differs(&cursor.chain) {
         return Err(other_history(archive, old.number, cursor));
     }
     if old.newest > cursor.number {
-        return Err(Code::ArchiveBehind
+        let refusal = Code::ArchiveBehind
             .refuse(format!(
                 "the archive ends with #{} and the store with #{}; drain it first, or give up what is between with --lose-after {}",
                 cursor.number, old.newest, cursor.number
             ))
             .with("archived", cursor.number)
-            .with("newest", old.newest));
+            .with("newest", old.newest);
+        return Err(if can_be_drained(folder, cursor, old.newest) { refusal } else { refusal.with("damaged", true) });
     }
     Ok(())
+}
+
+/// Whether what the archive lacks is as it was written: a drain copies nothing else.
+fn can_be_drained(folder: &Path, cursor: &Cursor, newest: Number) -> bool {
+    let read = open::open(&Sqlite::file(folder)).and_then(|store| entries(&store, cursor.number, newest));
+    read.is_ok_and(|entries| {
+        let are_all = entries.len() as u64 == newest - cursor.number;
+        are_all && entries.iter().all(|entry| entry.faults().is_empty())
+    })
 }
 
 fn other_history(archive: &Archive, number: Number, cursor: &Cursor) -> Refusal {

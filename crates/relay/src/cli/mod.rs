@@ -3,6 +3,7 @@
 mod ack;
 mod atoms;
 mod backup;
+mod doctor;
 mod drain;
 mod export;
 mod link;
@@ -97,9 +98,41 @@ pub fn run(cli: Cli) -> u8 {
         Command::Poll(args) => verb("poll", args),
         Command::Ack(args) => verb("ack", args),
         Command::Look(args) => args.run(&app),
-        Command::Recover(args) => verb("recover", args),
+        Command::Recover(args) => app.recover(args.request()),
         Command::Reading(reading) => reading.run(&app),
         Command::Atom(atom) => verb(atom.name(), atom),
         Command::Operator(operator) => operator.run(&app),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use relay_core::playbook::{COMMANDS, COMMON};
+
+    use super::Cli;
+
+    /// The names under which a command takes something, as playbooks write them.
+    fn taken(command: &clap::Command) -> Vec<String> {
+        let name =
+            |argument: &clap::Arg| argument.get_long().map_or_else(|| argument.get_id().to_string(), str::to_owned);
+        let own = command.get_arguments().map(|argument| name(argument).replace('-', "_"));
+        let below = command.get_subcommands().flat_map(taken);
+        // The word that chooses among commands below this one.
+        let what = command.has_subcommands().then(|| "what".to_owned());
+        own.chain(below).chain(what).collect()
+    }
+
+    #[test]
+    fn what_playbooks_may_say_is_what_the_command_line_takes() {
+        let mut cli = Cli::command();
+        cli.build();
+        for (name, arguments) in COMMANDS {
+            let command = cli.find_subcommand(name).unwrap_or_else(|| panic!("there is no command {name}"));
+            let taken = taken(command);
+            for argument in arguments.iter().chain(&COMMON) {
+                assert!(taken.contains(&(*argument).to_owned()), "`relay {name}` takes no {argument}: {taken:?}");
+            }
+        }
     }
 }

@@ -20,6 +20,7 @@ pub enum Operator {
     /// Check that the project's store answers and is whole
     #[command(after_help = "Example:\n  relay health --json")]
     Health,
+    Doctor(super::doctor::Args),
     Drain(super::drain::Args),
     Redact(super::redact::Args),
     Backup(super::backup::Args),
@@ -85,6 +86,7 @@ impl Operator {
     fn name(&self) -> &'static str {
         match self {
             Operator::Health => "health",
+            Operator::Doctor(_) => "doctor",
             Operator::Drain(_) => "drain",
             Operator::Redact(_) => "redact",
             Operator::Backup(_) => "backup",
@@ -107,6 +109,7 @@ impl Operator {
         }
         match self {
             Operator::Health => app.answer("health", health(app)),
+            Operator::Doctor(args) => args.run(app),
             Operator::Drain(args) => args.run(app),
             Operator::Redact(args) => app.run(args.request(), "redact"),
             Operator::Backup(args) => args.run(app),

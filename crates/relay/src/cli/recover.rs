@@ -4,29 +4,34 @@ use relay_core::verbs::{Request, recover::Input};
 
 use super::Asks;
 
-/// See the way out of an error, or make the failed request again
+/// Run the way out of an error, and make the failed request again
 ///
-/// Running a playbook's steps by itself arrives with a later relay: say --dry-run and run them as printed, or --retry.
+/// Takes the steps of the class's playbook in order, with the values of your newest failure of that class. Steps that are
+/// safe without a person run by themselves; before the others it asks, or waits for --yes. After each it looks whether what
+/// must be true is true, makes the request once more, and stops.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  relay recover CONTACT_REQUIRED --dry-run\n  relay recover CONTACT_REQUIRED --retry --idempotency-key 3f2a…"
+    after_help = "Examples:\n  relay recover CONTACT_REQUIRED --dry-run\n  relay recover CONTACT_REQUIRED\n  relay recover STORE_DAMAGED --yes\n  relay recover CONTACT_REQUIRED --retry --idempotency-key 3f2a…"
 )]
 pub struct Args {
     /// The error class, as an error prints it
     #[arg(value_name = "CODE")]
     code: String,
-    /// For --dry-run: give a value that the playbook needs; may be repeated
+    /// Give a value that the playbook needs, where no failed request is kept; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Also run steps that ask for a person; changes nothing yet, since no steps are run
+    /// Run the steps that ask for a person too: you are that person
     #[arg(long)]
     yes: bool,
-    /// Print the steps
+    /// Print the steps and which of them hold already, and take none
     #[arg(long)]
     dry_run: bool,
-    /// Make the failed request again, by its key or the newest one
+    /// Only make the failed request again, by its key or the newest one
     #[arg(long)]
     retry: bool,
+    /// Only put the playbook's question before the person in charge, in a file beside the store
+    #[arg(long)]
+    escalate: bool,
 }
 
 impl Asks for Args {
@@ -41,6 +46,7 @@ impl Asks for Args {
             yes: self.yes,
             dry_run: self.dry_run,
             retry: self.retry,
+            escalate: self.escalate,
         }))
     }
 }

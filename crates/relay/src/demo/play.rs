@@ -190,14 +190,8 @@ fn a_block_holds(stage: &mut Stage, desks: &Desks) -> Result<()> {
     tell_refusal(stage, &refused)?;
     let first = printed(&refused)?.into_iter().next();
     let first = first.ok_or_else(|| Code::Internal.refuse("CONTACT_BLOCKED has no step that can be run"))?;
-    let reply = stage.run_printed(RED, first)?.success()?;
-    let reply = reply.expect("/result/agents/0/name", BLUE)?.expect("/result/agents/2/name", GOLD)?;
-    let lines = reply.fill_each("/result/agents", "{/name} is {/state} and takes mail by policy {/policy}: {/task}")?;
-    stage.tell(&reply, &lines);
-    let send =
-        ["send", "--to", "human", "--thread", "docs-7", "--subject", "Session length", "--body", "GoldOwl blocks me."];
-    let reply = stage.run(RED, &desks.red, &send)?.success()?.expect("/result/message/recipients/0/name", "human")?;
-    tell(stage, reply, "escalates: #{/result/message/id} waits for the {/result/message/recipients/0/name}")?;
+    let reply = stage.run_printed(RED, first)?.success()?.expect("/result/message/recipients/0/name", "human")?;
+    tell(stage, reply, "step 1, as printed: #{/result/message/id} waits for the {/result/message/recipients/0/name}")?;
     Ok(())
 }
 

@@ -6,8 +6,9 @@ use owo_colors::OwoColorize;
 use relay_core::domain::holding::End;
 use relay_core::domain::plain::escape_line;
 use relay_core::domain::time::Timestamp;
+use relay_core::playbook::Who;
 use relay_core::verbs::look::{Events, HeldShape, Layout, Line, Outcome, Status};
-use relay_core::verbs::recover;
+use relay_core::verbs::recover::{self, State};
 use relay_core::wire::v1::{AgentShape, EventShape, MessageShape};
 use serde_json::Value;
 
@@ -117,6 +118,10 @@ fn status(status: &Status, page: &Page<'_>) -> String {
     }
     if status.debt > 0 {
         let _ = writeln!(text, "{} of coordination debt: `relay look debt`.", count(status.debt, "item"));
+    }
+    for question in &status.questions {
+        let said = if question.text.is_empty() { &question.case } else { &question.text };
+        let _ = writeln!(text, "{} {} ({})", "for the human".yellow(), escape_line(said), escape_line(&question.path));
     }
     if let Some(unread) = status.unread {
         let _ = writeln!(text, "You have {}.", count(unread, "unread message"));
@@ -242,13 +247,29 @@ fn times(count: u64) -> String {
 }
 
 pub fn recover(outcome: &recover::Outcome) -> String {
+    let code = outcome.code.to_string();
+    let mut text = match outcome.state {
+        None => format!("The way out of {}:\n", code.bold()),
+        Some(State::Recovered) => String::new(),
+        Some(State::Escalated) => "The person in charge was asked; run it again when there is an answer.\n".to_owned(),
+        Some(State::Waits) => {
+            let whom = if outcome.waits_for == Some(Who::You) { "you" } else { "a person" };
+            format!("The way out of {} waits for {whom}:\n", code.bold())
+        }
+    };
+    text.push_str(&steps(&outcome.steps));
+    if let Some(note) = &outcome.note {
+        let _ = writeln!(text, "The question lies in {}.", escape_line(note));
+    }
     match &outcome.retried {
         Some(retried) => {
             let erased =
                 (retried.verb == "redact").then(|| serde_json::from_value(retried.result.clone()).ok()).flatten();
             let told = erased.map(|outcome| mail::redact(&outcome)).unwrap_or_default();
-            format!("Made the failed {} again, and it went through.\n{told}", retried.verb)
+            let _ = write!(text, "Made the failed {} again, and it went through.\n{told}", retried.verb);
         }
-        None => format!("The way out of {}:\n{}", outcome.code.to_string().bold(), steps(&outcome.steps)),
+        None if outcome.state == Some(State::Recovered) => text.push_str("Every step holds.\n"),
+        None => {}
     }
+    text
 }

@@ -10,7 +10,7 @@ use owo_colors::OwoColorize;
 use relay_core::domain::plain::escape_line;
 use relay_core::domain::shell;
 use relay_core::domain::time::Timestamp;
-use relay_core::playbook::Step;
+use relay_core::playbook::{Step, Taken};
 use relay_core::verbs::{Done, Outcome};
 use relay_core::wire::v1::{ConflictShape, Failure, Signal};
 use serde_json::{Map, Value};
@@ -99,19 +99,36 @@ fn findings(details: &Map<String, Value>) -> String {
     text
 }
 
-/// The way out, step by step.
+/// The way out, step by step, with what became of each step where somebody took it.
 pub fn steps(steps: &[Step]) -> String {
     let mut text = String::new();
     for step in steps {
-        let attended = if step.unattended { "" } else { "  (for you to decide)" };
-        if step.run.is_empty() {
-            let _ = writeln!(text, "  {}. {}", step.step, escape_line(&step.why));
-        } else {
-            let _ = writeln!(text, "  {}. {}{attended}", step.step, escape_line(&step.why));
+        let mark = step.state.map(|state| format!("{} ", mark(state))).unwrap_or_default();
+        let is_open = matches!(step.state, None | Some(Taken::ToDo | Taken::Waits));
+        let attended = if step.unattended || step.run.is_empty() || !is_open { "" } else { "  (for you to decide)" };
+        let _ = writeln!(text, "  {}. {mark}{}{attended}", step.step, escape_line(&step.why));
+        if !step.run.is_empty() {
             let _ = writeln!(text, "     {}", escape_line(&shell::line(&step.run)).cyan());
+        }
+        // What a verb did is in the history; what an operator's command did is told here.
+        if let (None, Some(Value::Object(result))) = (&step.tool, &step.result) {
+            for (name, value) in result.iter().filter(|(_, value)| !value.is_null()) {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let _ = writeln!(text, "     {} {}", format!("{name}:").dimmed(), escape_line(&value));
+            }
         }
     }
     text
+}
+
+fn mark(state: Taken) -> String {
+    match state {
+        Taken::ToDo => "[to do]".to_owned(),
+        Taken::Already => "[holds already]".dimmed().to_string(),
+        Taken::Done => "[done]".green().to_string(),
+        Taken::Failed => "[failed]".red().to_string(),
+        Taken::Waits => "[waits]".yellow().to_string(),
+    }
 }
 
 pub fn conflicts(conflicts: &[ConflictShape], total: usize, now: Timestamp) -> String {

@@ -1,0 +1,64 @@
+//! The circuit breaker: the same recovery for the same cause is not run again and again.
+
+use super::super::Ctx;
+use super::holds;
+use super::plan::Plan;
+use crate::domain::event::text_hash;
+use crate::domain::time::Span;
+use crate::error::{Code, Refusal};
+use crate::store::Result;
+
+/// So many times within so long.
+const TRIES: usize = 3;
+const WITHIN: Span = Span::minutes(10);
+
+/// Counts this recovery, or refuses it. The cause is what is not true yet: once the world has changed it is another one.
+pub fn admit(ctx: &Ctx<'_>, plan: &Plan) -> Result<String> {
+    let cause = cause(ctx, plan);
+    let since = ctx.now.minus(WITHIN);
+    if ctx.installation.tries(&cause, since) >= TRIES {
+        let text = format!(
+            "{} was recovered from {TRIES} times within {WITHIN}, and nothing has changed; a person must look at it",
+            plan.code
+        );
+        return Err(exhausted(plan.code, text));
+    }
+    ctx.installation.note_try(&cause, ctx.now);
+    Ok(cause)
+}
+
+/// That a playbook did not help.
+pub fn exhausted(code: Code, text: String) -> Refusal {
+    let refusal = Code::RecoveryExhausted.refuse(text).with("code", code.as_str());
+    if nobody_can_write(code) { refusal.with("beside", true) } else { refusal }
+}
+
+/// Where the store is the problem, or who acts is, no mail about that can be sent.
+pub fn nobody_can_write(code: Code) -> bool {
+    let is_who = matches!(
+        code,
+        Code::AgentNotRegistered
+            | Code::AgentNameInvalid
+            | Code::AgentNameTaken
+            | Code::AgentRetired
+            | Code::AgentSuspended
+            | Code::IdentityMismatch
+            | Code::Unauthorized
+            | Code::ProjectUnresolved
+            | Code::ProjectKeyInvalid
+    );
+    is_who || code.is_about_the_store()
+}
+
+fn cause(ctx: &Ctx<'_>, plan: &Plan) -> String {
+    let open = plan
+        .steps
+        .iter()
+        .filter(|step| !step.is_retry)
+        .filter(|step| step.condition.as_ref().is_none_or(|condition| !holds::holds(ctx, plan.since, condition)));
+    let open: Vec<String> = open.map(|step| format!("{} {}", step.why, step.run.join(" "))).collect();
+    // Where nothing is left to do, it is the request itself that fails.
+    let key = plan.kept.as_ref().filter(|_| open.is_empty()).map(|(key, _)| key.as_str()).unwrap_or_default();
+    let who = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(ToString::to_string).unwrap_or_default();
+    text_hash(&[], &format!("{}\n{who}\n{key}\n{}", plan.code, open.join("\n"))).0
+}

@@ -1,0 +1,92 @@
+//! Which failure is meant, and the steps out of it.
+
+use serde_json::{Map, Value};
+
+use super::super::Ctx;
+use super::super::writing::internal;
+use super::holds::Since;
+use super::{Input, breaker, failure};
+use crate::domain::time::Span;
+use crate::error::{Code, Refused};
+use crate::playbook::{self, Setting, Step};
+use crate::store::{KeptFailure, Result};
+
+/// Where it is not known when the request failed, what happened longer ago belongs to another one.
+const LATELY: Span = Span::minutes(10);
+
+pub struct Plan {
+    pub code: Code,
+    /// The request that failed, with its key.
+    pub kept: Option<(String, KeptFailure)>,
+    pub since: Since,
+    pub steps: Vec<Step>,
+}
+
+impl Plan {
+    /// From the kept failure, or from the values that were given; where the store does not answer, from these alone.
+    pub fn of(ctx: &Ctx<'_>, input: &Input) -> Result<Plan> {
+        let code = input.code;
+        let playbook = playbook::playbook(code);
+        let given = playbook::given(code, &playbook, &input.set)?;
+        // Other values are another failure, unless its key says which one is meant.
+        let kept = if given.is_empty() || ctx.key.chosen { kept(ctx, input)? } else { None };
+        let mut details: Map<String, Value> = match &kept {
+            Some((_, failure)) => serde_json::from_str(&failure.details).map_err(internal)?,
+            None => Map::new(),
+        };
+        details.extend(given);
+        derive(ctx, code, &mut details);
+        let setting = setting(ctx, code, kept.as_ref().map(|(key, _)| key.clone()));
+        let is_bare = kept.is_none() && details.is_empty() && playbook::lacks(&playbook, &details);
+        let steps = if !is_bare {
+            let refused = Refused { code, message: String::new(), details };
+            playbook::steps(&playbook, &refused, &setting)
+        } else if input.dry_run {
+            playbook::outline(&playbook, code, &setting)
+        } else {
+            let names = playbook.names().join(", ");
+            let text = format!(
+                "no failed request with {code} is kept for you; give its values with --set NAME=VALUE: {names}"
+            );
+            return Err(Code::InputInvalid.refuse(text));
+        };
+        let at = kept.as_ref().map_or_else(|| ctx.now.minus(LATELY), |(_, failure)| failure.at);
+        let tip = ctx.store.read().and_then(|facts| facts.tip()).map_or(0, |tip| tip.number);
+        Ok(Plan { code, kept, since: Since { at, tip }, steps })
+    }
+}
+
+/// None where the store does not say, or it cannot be said whose failures are meant: the way out of that is a playbook too.
+fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<Option<(String, KeptFailure)>> {
+    match failure::kept(ctx, input) {
+        Err(refusal)
+            if refusal.code.is_about_the_store()
+                || matches!(refusal.code, Code::IdentityMismatch | Code::AgentNotRegistered) =>
+        {
+            Ok(None)
+        }
+        other => other,
+    }
+}
+
+/// What follows from the class, for those who were not told.
+fn derive(ctx: &Ctx<'_>, code: Code, details: &mut Map<String, Value>) {
+    let folder = ctx.installation.folder().filter(|_| code.is_about_the_store() && code.details().contains(&"path"));
+    if let Some(folder) = folder.filter(|_| !details.contains_key("path")) {
+        let is_archives = code.as_str().starts_with("ARCHIVE_");
+        let path = if is_archives { format!("{folder}/archive.git") } else { folder };
+        details.insert("path".to_owned(), Value::from(path));
+    }
+    let exhausted = details.get("code").and_then(Value::as_str).and_then(Code::parse);
+    if code == Code::RecoveryExhausted && exhausted.is_some_and(breaker::nobody_can_write) {
+        details.insert("beside".to_owned(), Value::from(true));
+    }
+}
+
+/// The key of this very call is not that of the request which failed.
+fn setting(ctx: &Ctx<'_>, code: Code, kept: Option<String>) -> Setting {
+    let is_requests = code.as_str().starts_with("STORE_");
+    let key = ctx.key.chosen.then(|| ctx.key.text.clone());
+    let key = key.or_else(|| Some("KEY_THAT_ITS_ERROR_PRINTED".to_owned())).filter(|_| is_requests);
+    Setting { key, ..failure::setting(ctx, kept) }
+}

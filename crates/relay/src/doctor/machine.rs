@@ -1,0 +1,52 @@
+//! The programs, the home and the credentials.
+
+use relay_core::domain::name::HUMAN;
+use relay_core::error::Code;
+use relay_core::playbook::Setting;
+use relay_store::Home;
+use relay_store::archive::Archive;
+use relay_store::fitness;
+
+use super::{Finding, Severity};
+use crate::human;
+
+pub fn of_the_machine(home: &Home, setting: &Setting) -> Vec<Finding> {
+    let mut found = vec![Finding::new("relay", Severity::Ok, format!("relay {}", env!("CARGO_PKG_VERSION")))];
+    found.push(match Archive::of(home.root()).git_version() {
+        Ok(version) => Finding::new("git", Severity::Ok, version),
+        // Sends go on without it; only the copy does not.
+        Err(refusal) => Finding::refused("git", Severity::Warning, &refusal, setting),
+    });
+    if home.root().is_dir() {
+        let open: Vec<_> =
+            fitness::open_to_others(home.root()).into_iter().filter(|path| path == home.root()).collect();
+        let text = format!("the stores are in {}", home.root().display());
+        found.push(if !fitness::may_be_written(home.root()) {
+            let text = format!("{} cannot be written", home.root().display());
+            let refusal = Code::StoreReadonly.refuse(text).with("path", home.root().to_string_lossy());
+            Finding::refused("home", Severity::Error, &refusal, setting)
+        } else if open.is_empty() {
+            Finding::new("home", Severity::Ok, text)
+        } else {
+            let finding = Finding::new("home", Severity::Warning, format!("{text}, which others can read"));
+            finding.step("close it to others", &["doctor", "--fix"], setting)
+        });
+    } else {
+        found.push(Finding::new("home", Severity::Note, format!("{} is not there yet", home.root().display())));
+    }
+    found.push(credential(home, setting));
+    found
+}
+
+fn credential(home: &Home, setting: &Setting) -> Finding {
+    let is_there = home.root().join(HUMAN).exists();
+    match human::verify(home.root()) {
+        Ok(()) => Finding::new("human", Severity::Ok, "the human's credential is on this machine"),
+        // Nobody needs one before there is something to decide.
+        Err(refusal) if !is_there => Finding::refused("human", Severity::Note, &refusal, setting),
+        Err(refusal) => {
+            let refusal = Code::Unauthorized.refuse(refusal.message.clone());
+            Finding::refused("human", Severity::Error, &refusal, setting)
+        }
+    }
+}

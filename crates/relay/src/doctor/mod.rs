@@ -1,0 +1,69 @@
+//! `doctor`: one look at everything, each finding with its class and the way out of it.
+//!
+//! It finds nothing that other commands would not: it asks the same questions, and what is busy, behind or unread is not
+//! called damaged.
+
+mod bus;
+mod machine;
+mod store;
+
+use relay_core::error::{Code, Refusal};
+use relay_core::playbook::{self, Setting, Step};
+use serde::Serialize;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// As it should be.
+    Ok,
+    /// Worth knowing.
+    Note,
+    /// Somebody should do something.
+    Warning,
+    /// Something does not work.
+    Error,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    pub check: &'static str,
+    pub severity: Severity,
+    pub text: String,
+    /// The error class, or the signal, that says the same elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub playbook: Vec<Step>,
+    #[serde(skip)]
+    pub code: Option<Code>,
+}
+
+impl Finding {
+    pub fn new(check: &'static str, severity: Severity, text: impl Into<String>) -> Self {
+        Finding { check, severity, text: text.into(), class: None, playbook: Vec::new(), code: None }
+    }
+
+    /// What an error would have said here.
+    pub fn refused(check: &'static str, severity: Severity, refusal: &Refusal, setting: &Setting) -> Self {
+        let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, setting);
+        Finding::new(check, severity, refusal.message.clone()).of(refusal.code, steps)
+    }
+
+    fn of(self, code: Code, playbook: Vec<Step>) -> Self {
+        Finding { class: Some(code.to_string()), code: Some(code), playbook, ..self }
+    }
+
+    /// The one command that helps.
+    fn step(self, why: &str, command: &[&str], setting: &Setting) -> Self {
+        let project = setting.project.as_deref().map(|project| ["--project", project]);
+        let words = ["relay"].iter().chain(command).copied().chain(project.into_iter().flatten());
+        let run = words.map(str::to_owned).collect();
+        Finding { playbook: vec![Step { step: 1, why: why.to_owned(), run, ..Step::default() }], ..self }
+    }
+}
+
+pub use bus::on_the_bus;
+pub use machine::of_the_machine;
+pub use store::{of_the_files, of_the_store};

@@ -1,0 +1,174 @@
+//! The store's files, the disk that they lie on, and the archive.
+
+use std::path::Path;
+
+use relay_core::domain::event::Number;
+use relay_core::domain::time::{Span, Timestamp};
+use relay_core::error::Code;
+use relay_core::playbook::Setting;
+use relay_core::store::{Errand, EventQuery, Facts, Result, Store};
+use relay_core::verbs::lag::ArchiveShape;
+use relay_store::fitness;
+use relay_store::sqlite::Sqlite;
+
+use super::{Finding, Severity};
+use crate::render;
+
+/// Beyond this a log is not folded by itself: somebody keeps an old view of the store open.
+const LOG_MUCH: u64 = 64 * 1024 * 1024;
+/// Less room than this is little.
+const ROOM_LITTLE: u64 = 256 * 1024 * 1024;
+const ROOM_NONE: u64 = 1024 * 1024;
+/// How long a look at the gate waits for its turn.
+const GATE_PATIENCE: Span = Span::seconds(2);
+/// Over so many events the growth is told.
+const RECENT: Number = 1_000;
+
+/// Before it is opened: opening mends some of it.
+pub fn of_the_files(folder: &Path, setting: &Setting) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let open = fitness::open_to_others(folder);
+    found.push(match open.first() {
+        None => Finding::new("permissions", Severity::Ok, "nobody else can read the store"),
+        Some(first) => {
+            let more = if open.len() > 1 { format!(" and {} more", open.len() - 1) } else { String::new() };
+            let text = format!("others can read {}{more}", first.display());
+            Finding::new("permissions", Severity::Warning, text).step(
+                "close it to others",
+                &["doctor", "--fix"],
+                setting,
+            )
+        }
+    });
+    found.push(disk(folder, setting));
+    let left = fitness::leftovers(folder);
+    if let Some(first) = left.first() {
+        let text = format!("a process died at its work and left {}", first.display());
+        let finding = Finding::new("leftovers", Severity::Note, text);
+        found.push(finding.step("a drain takes it away", &["drain", "--wait"], setting));
+    }
+    for lock in fitness::stale_locks(folder) {
+        let text = format!("git left the lock {}", lock.display());
+        let finding = Finding::new("locks", Severity::Note, text);
+        found.push(finding.step("a drain takes it away", &["drain", "--wait"], setting));
+    }
+    if folder.join("unsynced").exists() {
+        let text = format!("the disk of {} once failed to take what was written", folder.display());
+        let refusal = Code::StoreIo.refuse(text).with("path", folder.to_string_lossy());
+        found.push(Finding::refused("disk", Severity::Warning, &refusal, setting));
+    }
+    found
+}
+
+fn disk(folder: &Path, setting: &Setting) -> Finding {
+    let Some((free, total)) = fitness::room(folder) else {
+        return Finding::new("room", Severity::Note, "how much room the disk has cannot be said");
+    };
+    let text = format!("{} of {} are free on the disk of the store", render::bytes(free), render::bytes(total));
+    if free >= ROOM_LITTLE {
+        return Finding::new("room", Severity::Ok, text);
+    }
+    let severity = if free < ROOM_NONE { Severity::Error } else { Severity::Warning };
+    let refusal = Code::StoreFull.refuse(text).with("path", folder.to_string_lossy());
+    Finding::refused("room", severity, &refusal, setting)
+}
+
+/// With the store open.
+pub fn of_the_store(store: &Sqlite, folder: &Path, now: Timestamp, setting: &Setting) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut ask = |check: &'static str, severity: Severity, asked: Result<Vec<Finding>>| match asked {
+        Ok(findings) => found.extend(findings),
+        Err(refusal) => found.push(Finding::refused(check, severity, &refusal, setting)),
+    };
+    ask("store", Severity::Error, health(store, folder, setting));
+    let chain = store.check_chain_tip();
+    ask(
+        "chain",
+        Severity::Error,
+        chain.map(|()| vec![Finding::new("chain", Severity::Ok, "its end is as it was written")]),
+    );
+    let gate = gate(store);
+    // Whoever waits for long is busy; whoever cannot write at all is not.
+    let is_busy = gate.as_ref().is_err_and(|refusal| refusal.code == Code::StoreBusy);
+    ask("gate", if is_busy { Severity::Warning } else { Severity::Error }, gate);
+    ask("clock", Severity::Error, clock(store, now));
+    ask("archive", Severity::Error, archive(store, now, setting));
+    ask("growth", Severity::Error, growth(store, folder));
+    found
+}
+
+fn health(store: &Sqlite, folder: &Path, setting: &Setting) -> Result<Vec<Finding>> {
+    let health = store.health()?;
+    let text = format!(
+        "{} is whole: {} events in {}, SQLite {}",
+        folder.display(),
+        health.events,
+        render::bytes(health.bytes),
+        health.sqlite
+    );
+    let log = format!("{} of log wait to be folded into the store", render::bytes(health.log_bytes));
+    let much = health.log_bytes > LOG_MUCH;
+    let log = if much { format!("{log}; somebody keeps an old view of it open") } else { log };
+    let log = if much {
+        Finding::new("log", Severity::Warning, log).step("a drain folds it", &["drain", "--wait"], setting)
+    } else {
+        Finding::new("log", Severity::Ok, log)
+    };
+    Ok(vec![Finding::new("store", Severity::Ok, text), log])
+}
+
+/// Takes a turn and gives it back: whoever holds the gate for long is named.
+fn gate(store: &Sqlite) -> Result<Vec<Finding>> {
+    let errand = Errand { verb: "doctor", agent: "", wait: GATE_PATIENCE, durable: false };
+    store.begin(errand).map(drop)?;
+    Ok(vec![Finding::new("gate", Severity::Ok, "the gate is free")])
+}
+
+fn clock(store: &Sqlite, now: Timestamp) -> Result<Vec<Finding>> {
+    let tip = store.read()?.tip()?;
+    let ahead = tip.at.filter(|at| !at.is_believable(now));
+    Ok(ahead
+        .map(|at| {
+            let text = format!("event #{} is dated {at}, ahead of this clock", tip.number);
+            Finding { class: Some("CLOCK_JUMPED".to_owned()), ..Finding::new("clock", Severity::Warning, text) }
+        })
+        .into_iter()
+        .collect())
+}
+
+fn archive(store: &Sqlite, now: Timestamp, setting: &Setting) -> Result<Vec<Finding>> {
+    let facts = store.read()?;
+    store.archived()?;
+    let archive = ArchiveShape::of(store, &*facts)?;
+    Ok(vec![match archive.signal(&*facts, now)? {
+        None => Finding::new("archive", Severity::Ok, format!("the git archive is at #{}", archive.number)),
+        Some(signal) => {
+            let refusal = Code::ArchiveBehind.refuse(signal.text).with("archived", archive.number);
+            Finding::refused("archive", Severity::Warning, &refusal, setting)
+        }
+    }])
+}
+
+fn growth(store: &Sqlite, folder: &Path) -> Result<Vec<Finding>> {
+    let facts = store.read()?;
+    let tip = facts.tip()?.number;
+    let (store_bytes, archive_bytes) = (store.health()?.bytes, fitness::bytes_under(&folder.join("archive.git")));
+    let per_event = store_bytes.checked_div(tip).unwrap_or(0);
+    let pace = pace(&*facts, tip)?.map(|pace| format!(", lately {pace} a day")).unwrap_or_default();
+    let text = format!(
+        "{tip} events{pace}, {} each in the store; the archive has {}",
+        render::bytes(per_event),
+        render::bytes(archive_bytes)
+    );
+    Ok(vec![Finding::new("growth", Severity::Ok, text)])
+}
+
+/// How many events a day there were lately.
+fn pace(facts: &dyn Facts, tip: Number) -> Result<Option<u64>> {
+    let events = facts.events(&EventQuery::between(tip.saturating_sub(RECENT), tip))?;
+    let (Some(first), Some(last)) = (events.first(), events.last()) else { return Ok(None) };
+    let millis = u64::try_from(last.payload.at.since(first.payload.at).as_millis()).unwrap_or(0);
+    let pace = (events.len() as u64).saturating_mul(86_400_000).checked_div(millis);
+    // Over a shorter time it says nothing about a day.
+    Ok(pace.filter(|_| millis > 3_600_000))
+}

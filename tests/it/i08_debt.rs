@@ -1,0 +1,129 @@
+//! I8: what the project owes itself is one list, and each item names the command that pays it.
+
+use serde_json::{Value, json};
+
+use crate::bus::{Bus, days, hours, minutes};
+use crate::terminal::text;
+
+fn debt(bus: &Bus) -> Vec<Value> {
+    bus.relay("", ["look", "debt"]).success().result()["debt"].as_array().unwrap().clone()
+}
+
+fn of_kind(bus: &Bus, kind: &str) -> Vec<Value> {
+    debt(bus).into_iter().filter(|item| item["kind"] == kind).collect()
+}
+
+/// There is exactly one item of this kind, its command runs as it stands, and then there is none.
+#[track_caller]
+fn pays(bus: &Bus, kind: &str, who: &str) {
+    let items = of_kind(bus, kind);
+    assert_eq!(items.len(), 1, "{kind}: {:?}", debt(bus));
+    assert_eq!(items[0]["who"], who, "{kind}");
+    let status = bus.relay("", ["status"]).success().result();
+    assert!(status["debt"].as_u64().unwrap() > 0, "the status counts it");
+    // Where the command does not say who pays, anybody does.
+    let pay = text(&items[0]["pay"]);
+    let agent = if pay.contains("--agent") { "" } else { "GreenHill" };
+    bus.type_line(agent, &pay, "").success();
+    assert_eq!(of_kind(bus, kind), [Value::Null; 0], "{kind} is paid");
+}
+
+#[test]
+fn a_project_that_owes_nothing_says_so() {
+    let bus = Bus::with(&["BlueLake"]);
+    assert_eq!(debt(&bus), [Value::Null; 0]);
+    assert!(bus.text("", ["look", "debt"]).success().stdout.starts_with("No debt"));
+    assert_eq!(bus.relay("BlueLake", ["start"]).success().result()["debt"]["items"], 0);
+}
+
+#[test]
+fn claims_that_are_broad_stale_silent_or_contested_are_owed_by_their_holders() {
+    let bus = Bus::with(&["BlueLake", "GreenHill"]);
+    bus.relay("BlueLake", ["reserve", "**"]).success();
+    let started = bus.relay("BlueLake", ["start"]).success().json();
+    assert_eq!(started["result"]["debt"]["items"], 1, "whoever starts is told: {started}");
+    assert!(started["next"].as_array().unwrap().iter().any(|line| text(line).starts_with("relay look debt")));
+    pays(&bus, "broad_claim", "BlueLake");
+
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    bus.relay("GreenHill", ["reserve", "src/a.rs"]).success();
+    pays(&bus, "contested_claim", "GreenHill");
+
+    bus.advance(minutes(11));
+    bus.relay("GreenHill", ["poll"]).success();
+    pays(&bus, "silent_claim", "BlueLake");
+    bus.relay("GreenHill", ["release", "--all"]).success();
+
+    bus.relay("BlueLake", ["start"]).success();
+    bus.relay("BlueLake", ["reserve", "docs", "--ttl", "24h"]).success();
+    bus.advance(hours(13));
+    bus.relay("BlueLake", ["poll"]).success();
+    pays(&bus, "stale_claim", "BlueLake");
+
+    bus.relay("BlueLake", ["prepare", "--thread", "bd-1"]).success();
+    bus.relay("BlueLake", ["reserve", "docs", "--reason", "bd-1"]).success();
+    bus.relay("GreenHill", ["start"]).success();
+    bus.send("BlueLake", "GreenHill", "bd-1", "Login");
+    bus.relay("GreenHill", ["release", "--reason", "bd-1", "--done"]).success();
+    pays(&bus, "stale_claim", "BlueLake");
+}
+
+#[test]
+fn mail_that_waits_is_owed_by_those_for_whom_it_waits() {
+    let bus = Bus::with(&["BlueLake", "GreenHill"]);
+    let send = ["send", "--to", "GreenHill", "--subject", "Login", "--body", "text", "--thread", "bd-1"];
+    bus.relay("BlueLake", [send.as_slice(), &["--ack-within", "5m"]].concat()).success();
+    bus.advance(minutes(6));
+    pays(&bus, "ack_overdue", "GreenHill");
+
+    bus.relay("", ["token", "human"]).success();
+    let ask = ["send", "--to", "human", "--subject", "Which one?", "--body", "text", "--ack-required"];
+    bus.relay("BlueLake", ask).success();
+    pays(&bus, "decision", "human");
+
+    bus.relay("GreenHill", ["poll", "--read"]).success();
+    for number in 0..21 {
+        let body = format!("text {number}");
+        let args = ["send", "--to", "GreenHill", "--subject", "Login", "--thread", "bd-1", "--body", &body];
+        bus.relay("BlueLake", args).success();
+        assert_eq!(of_kind(&bus, "unread_pile").len(), usize::from(number == 20));
+    }
+    pays(&bus, "unread_pile", "GreenHill");
+
+    bus.relay("GreenHill", ["policy", "contacts_only"]).success();
+    bus.relay("RedForest", ["start"]).success();
+    bus.relay("RedForest", ["link", "--target", "GreenHill"]).success();
+    bus.advance(hours(25));
+    pays(&bus, "contact_waiting", "GreenHill");
+}
+
+#[test]
+fn threads_that_drift_and_agents_that_are_only_names_are_owed_too() {
+    let bus = Bus::with(&["BlueLake", "GreenHill"]);
+    bus.send("BlueLake", "GreenHill", "bd-1", "Login fails after the upgrade");
+    assert_eq!(of_kind(&bus, "drifting_thread"), [Value::Null; 0]);
+    bus.send("BlueLake", "GreenHill", "bd-1", "Lunch on Friday");
+    pays(&bus, "drifting_thread", "BlueLake");
+
+    bus.advance(hours(25));
+    bus.relay("GreenHill", ["poll"]).success();
+    pays(&bus, "old_identity", "BlueLake");
+    bus.advance(days(8));
+    assert_eq!(of_kind(&bus, "old_identity"), [Value::Null; 0], "who has retired owes nothing");
+}
+
+#[test]
+fn nobody_is_told_what_a_blind_copy_owes() {
+    let bus = Bus::with(&["BlueLake", "GreenHill", "RedForest"]);
+    let args = ["send", "--to", "human", "--bcc", "GreenHill", "--subject", "Login", "--body", "b", "--ack-required"];
+    bus.relay("BlueLake", args).success();
+    bus.advance(hours(2));
+    let seen = |agent: &str| {
+        let debt = bus.relay(agent, ["look", "debt"]).success().result();
+        let mut who: Vec<Value> = debt["debt"].as_array().unwrap().iter().map(|item| item["who"].clone()).collect();
+        who.dedup();
+        json!(who)
+    };
+    assert_eq!(seen("RedForest"), json!(["human"]));
+    assert_eq!(seen("BlueLake"), json!(["human", "GreenHill"]));
+}
