@@ -294,6 +294,51 @@ fn a_store_that_nobody_can_write_to_is_an_error() {
 }
 
 #[test]
+fn what_is_found_does_not_depend_on_who_looks() {
+    let bus = busy_bus();
+    bus.relay("BlueLake", ["send", "--to", "human", "--subject", "Which?", "--body", "b", "--ack-required"]).success();
+    bus.relay("RedForest", ["suspend", "BlueLake"]).success();
+    for agent in ["BlueLake", "Ghost", "no name"] {
+        let mut command = bus.args("", ["doctor", "--fix"]);
+        command.env("RELAY_AGENT", agent);
+        assert_eq!(troubles(&run(command).success()), ["debt SOMEONE_WAITS"], "{agent}");
+    }
+}
+
+#[test]
+fn what_is_wrong_around_the_stores_is_found_and_the_rest_is_looked_at() {
+    let bus = busy_bus();
+    let config = bus.home().join("config.toml");
+    fs::write(&config, "x = 1\n").unwrap();
+    let found = look(&bus);
+    assert_eq!((troubles(&found)[0].as_str(), found.status), ("config INPUT_INVALID", 2));
+    assert!(checks(&found).iter().any(|check| check["check"] == "git"), "{}", found.stdout);
+    fs::remove_file(&config).unwrap();
+    let mut gone = bus.args("", ["doctor"]);
+    gone.env("RELAY_PROJECT", "/no/such/folder");
+    assert_eq!(troubles(&run(gone)), ["project PROJECT_KEY_INVALID"]);
+    let foreign = Foreign::new(&bus.home());
+    let found = look(&bus);
+    assert_eq!((troubles(&found)[0].as_str(), found.status), ("home STORE_FOREIGN", 8));
+    drop(foreign);
+}
+
+#[test]
+fn what_could_not_be_fixed_is_not_called_fixed() {
+    let bus = busy_bus();
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.advance(minutes(2));
+    let empty = bus.path("empty");
+    fs::create_dir(&empty).unwrap();
+    let mut command = bus.args("", ["doctor", "--fix"]);
+    command.env("PATH", &empty);
+    let result = run(command).success().result();
+    assert_eq!(result["fixed"].as_array().unwrap().len(), 0, "{result}");
+    assert!(text(&result["failed"][0]).contains("git cannot be started"), "{result}");
+    assert_eq!(result["asked"].as_array().unwrap().len(), 1, "{result}");
+}
+
+#[test]
 fn a_clock_that_jumped_is_said_to_have_jumped() {
     let bus = busy_bus();
     bus.advance(-hours(2));

@@ -42,6 +42,9 @@ pub trait Installation {
     /// The questions that lie there and that nobody has taken away.
     fn questions(&self) -> Vec<Question>;
 
+    /// Takes a question away that is settled.
+    fn settle(&self, case: &str);
+
     /// How often this recovery was tried since then. Best effort: what cannot be counted is not refused.
     fn tries(&self, cause: &str, since: Timestamp) -> usize;
     fn note_try(&self, cause: &str, at: Timestamp);

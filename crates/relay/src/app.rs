@@ -62,6 +62,11 @@ fn verb<'a>(words: &[&'a str]) -> Option<&'a str> {
     Cli::command().find_subcommand(named).map(|_| named)
 }
 
+/// What reaches the bus: the operating system's user.
+fn credential() -> String {
+    format!("uid:{}", rustix::process::geteuid().as_raw())
+}
+
 fn is_name(name: &str) -> bool {
     name == HUMAN || AgentName::parse(name).is_ok()
 }
@@ -88,6 +93,11 @@ impl App {
     pub fn new(globals: Globals) -> Self {
         let output = Output { json: globals.json };
         App { globals, output, clock: SystemClock::new(), random: SystemRandom }
+    }
+
+    /// The home, also where its configuration cannot be read: that is none of a doctor's business but to say so.
+    pub fn home_of_defaults(&self) -> Result<Home> {
+        Ok(Home::new(environment::home()?, Limits::default(), self.clock.now().millis()))
     }
 
     pub fn home(&self) -> Result<(Home, Limits)> {
@@ -127,7 +137,8 @@ impl App {
     /// The project whose store could not be opened, with a store that says why. None where there is no such project, or
     /// the request itself is at fault.
     fn open_closed(&self, refusal: &Refusal) -> Option<Opened<Closed>> {
-        let is_the_stores = refusal.code.as_str().starts_with("STORE_") || refusal.code == Code::AgentNotRegistered;
+        let is_the_stores = refusal.code.as_str().starts_with("STORE_")
+            || matches!(refusal.code, Code::AgentNotRegistered | Code::Unauthorized);
         let (home, limits) = self.home().ok().filter(|_| is_the_stores)?;
         let project = self.project().ok()?;
         let (repository, here) = (self.files(&project), self.here(&home, &project));
@@ -173,6 +184,15 @@ impl App {
     }
 
     pub fn context<'a, S: Store>(&'a self, opened: &'a Opened<S>) -> Result<Ctx<'a>> {
+        self.context_of(opened, self.caller(opened.home.root())?)
+    }
+
+    /// The same for anyone of this user's, whoever is named: what is looked at does not depend on who looks.
+    pub fn context_of_anyone<'a, S: Store>(&'a self, opened: &'a Opened<S>) -> Result<Ctx<'a>> {
+        self.context_of(opened, Caller { credential: credential(), ..Caller::default() })
+    }
+
+    fn context_of<'a, S: Store>(&'a self, opened: &'a Opened<S>, caller: Caller) -> Result<Ctx<'a>> {
         Ok(Ctx {
             store: &opened.store,
             bus: &opened.home,
@@ -182,7 +202,7 @@ impl App {
             random: &self.random,
             limits: &opened.limits,
             project: opened.project.clone(),
-            caller: self.caller(opened.home.root())?,
+            caller,
             key: self.key()?,
             now: self.clock.now(),
             pid: std::process::id(),
@@ -203,7 +223,7 @@ impl App {
         let named = self.named()?;
         let variable = environment::agent().map(|name| AgentName::parse(&name)).transpose();
         Ok(Caller {
-            credential: format!("uid:{}", rustix::process::geteuid().as_raw()),
+            credential: credential(),
             // A name on the command line wins, so a bad variable does not matter then.
             variable: if named.is_some() || is_human { None } else { variable? },
             named,
@@ -245,7 +265,10 @@ impl App {
             Err(refusal) => refusal,
         };
         let Some(closed) = self.open_closed(&refusal) else { return self.fail_outside("recover", &refusal) };
-        let answered = self.context(&closed).and_then(|ctx| Ok((self.ask(&ctx, &request)?, ctx.now)));
+        // Whoever lacks the human's credential is nobody until it is there.
+        let is_nobody = refusal.code == Code::Unauthorized;
+        let ctx = if is_nobody { self.context_of_anyone(&closed) } else { self.context(&closed) };
+        let answered = ctx.and_then(|ctx| Ok((self.ask(&ctx, &request)?, ctx.now)));
         match answered {
             Ok((done, now)) => self.print(&done, now).status(),
             Err(refusal) => self.fail_outside("recover", &refusal),

@@ -118,6 +118,13 @@ impl Installation for Here {
         self.notes().notes().into_iter().map(question).collect()
     }
 
+    fn settle(&self, case: &str) {
+        for note in self.notes().notes().iter().filter(|note| note.case == case) {
+            // Best effort: `doctor` shows what is left.
+            let _ = note.remove();
+        }
+    }
+
     fn tries(&self, cause: &str, since: Timestamp) -> usize {
         tries::count(&self.tried(), cause, since)
     }

@@ -127,6 +127,8 @@ impl Installation for Nothing {
         Vec::new()
     }
 
+    fn settle(&self, _: &str) {}
+
     fn tries(&self, _: &str, _: Timestamp) -> usize {
         0
     }

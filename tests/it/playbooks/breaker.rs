@@ -20,9 +20,12 @@ const RETRY: [&str; 3] = ["recover", "CONTACT_PENDING", "--retry"];
 
 pub fn exhausted(code: &str) {
     let bus = pending();
-    for _ in 0..3 {
+    for _ in 0..5 {
         let waits = bus.relay("BlueLake", RECOVER).success().result();
-        assert_eq!((&waits["state"], &waits["waits_for"]), (&json!("waits"), &json!("person")));
+        assert_eq!((&waits["state"], &waits["waits_for"]), (&json!("waits"), &json!("person")), "no step was taken");
+    }
+    for _ in 0..3 {
+        bus.relay("BlueLake", RETRY).fails("CONTACT_PENDING");
     }
     let error = bus.relay("BlueLake", RECOVER).fails(code).error();
     assert!(text(&error["message"]).contains("3 times within 10m"), "{error}");

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::{Way, letter, questions};
-use crate::bus::{Bus, RELAY};
+use crate::bus::{Bus, RELAY, minutes};
 use crate::terminal::{column, text};
 
 fn states(result: &Value) -> Vec<Value> {
@@ -32,7 +32,8 @@ fn what_a_person_decides_waits_for_a_yes() {
     let before = bus.tip();
     let waits = bus.relay("BlueLake", ["recover", "AGENT_RETIRED"]).success().json();
     assert_eq!((&waits["result"]["state"], bus.tip()), (&json!("waits"), before));
-    assert_eq!(waits["next"], json!(["relay recover AGENT_RETIRED --yes --agent BlueLake"]));
+    let next = text(&waits["next"][0]);
+    assert!(next.starts_with("relay recover AGENT_RETIRED --yes --idempotency-key "), "{next}");
     let result = bus.relay("BlueLake", ["recover", "AGENT_RETIRED", "--yes"]).success().result();
     assert_eq!(result["retried"]["result"]["granted"][0]["pattern"], "src");
 }
@@ -58,9 +59,14 @@ fn a_playbook_that_does_not_help_says_so_and_stops() {
     bus.relay("BlueLake", letter("RedForest")).fails("INBOX_FULL");
     let asked = bus.relay("BlueLake", ["recover", "INBOX_FULL"]).success().result();
     assert_eq!((&asked["state"], states(&asked)), (&json!("escalated"), vec![json!("done"), json!("waits")]));
+    let again = bus.relay("BlueLake", ["recover", "INBOX_FULL"]).success().result();
+    assert_eq!(again["state"], "escalated", "nobody has answered yet: {again}");
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("human", ["ack", &questions(&bus)[0]["id"].to_string()]).success();
     let error = bus.relay("BlueLake", ["recover", "INBOX_FULL"]).fails("RECOVERY_EXHAUSTED").error();
-    assert_eq!(error["details"]["code"], "INBOX_FULL");
-    assert_eq!(questions(&bus).len(), 1, "asked once");
+    assert_eq!(error["details"]["code"], "INBOX_FULL", "there was an answer, and it did not help");
+    assert_eq!(questions(&bus).len(), 0, "nobody is asked a second time");
+    bus.advance(minutes(11));
     bus.relay("RedForest", ["poll", "--read"]).success();
     bus.relay("BlueLake", ["recover", "INBOX_FULL"]).success();
 }
@@ -134,7 +140,7 @@ fn whoever_cannot_write_asks_beside_the_store() {
     bus.relay("BlueLake", ["retire"]).success();
     bus.relay("BlueLake", ["reserve", "src"]).fails("AGENT_RETIRED");
     for _ in 0..3 {
-        bus.relay("BlueLake", ["recover", "AGENT_RETIRED"]).success();
+        bus.relay("BlueLake", ["recover", "AGENT_RETIRED", "--retry"]).fails("AGENT_RETIRED");
     }
     let error = bus.relay("BlueLake", ["recover", "AGENT_RETIRED"]).fails("RECOVERY_EXHAUSTED").error();
     Way::new(&bus, "BlueLake").follow(&error, |_| {});
@@ -153,7 +159,11 @@ fn the_human_asks_nobody() {
         assert!(steps.iter().all(|step| step["run"].is_null()) && !steps.is_empty(), "{error}");
     }
     let error = bus.relay("human", ["look", "thread", "bd-9"]).fails("THREAD_NOT_FOUND").error();
-    assert!(!error["playbook"].to_string().contains("prepare"), "{error}");
+    assert_eq!(
+        (&error["playbook"][0]["who"], &error["playbook"][0]["run"]),
+        (&json!("person"), &Value::Null),
+        "{error}"
+    );
 }
 
 /// What holds is what the step would make so, and nothing that looks like it.
@@ -202,6 +212,70 @@ fn what_else_is_in_the_way_has_its_own_question() {
     assert_eq!(error["details"]["own_blocks"], json!([]), "{error}");
     bus.relay("BlueLake", ["recover", "CONTACT_BLOCKED"]).success();
     assert_eq!(questions(&bus).len(), 1);
+}
+
+/// What is proposed next is about the same failure, whatever failed since.
+#[test]
+fn the_next_line_is_about_the_same_failure() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    for (target, key) in [("GreenHill", "k1"), ("RedForest", "k2")] {
+        let accept = ["link", "--target", target, "--accept", "--idempotency-key", key];
+        bus.relay("BlueLake", accept).fails("LINK_NOT_FOUND");
+    }
+    let waits = bus.relay("BlueLake", ["recover", "LINK_NOT_FOUND", "--idempotency-key", "k1"]).success().json();
+    bus.type_line("", &text(&waits["next"][0]), "").success();
+    let links = bus.relay("BlueLake", ["link", "--list"]).success().result()["links"].clone();
+    assert_eq!((links.as_array().unwrap().len(), &links[0]["to"]), (1, &json!("GreenHill")), "{links}");
+}
+
+/// Where a step fails and the human is asked about it, the error says so, and nobody is asked a second time.
+#[test]
+fn a_question_that_was_put_is_not_proposed_again() {
+    let bus = Bus::with(&["BlueLake", "GreenHill"]);
+    bus.relay("GreenHill", ["policy", "block_all"]).success();
+    for _ in 0..2 {
+        let args = ["recover", "CONTACT_REQUIRED", "--set", "ask=GreenHill"];
+        let error = bus.relay("BlueLake", args).fails("RECOVERY_EXHAUSTED").error();
+        assert!(text(&error["message"]).contains("was asked"), "{error}");
+        assert_eq!(error["playbook"][0]["state"], "already", "{error}");
+    }
+    assert_eq!(questions(&bus).len(), 1);
+}
+
+/// The first errors that a newcomer meets, with nothing kept anywhere.
+#[test]
+fn a_newcomer_is_led_out_without_giving_values() {
+    let bus = Bus::new();
+    bus.relay("BlueLake", ["poll"]).fails("AGENT_NOT_REGISTERED");
+    let result = bus.relay("BlueLake", ["recover", "AGENT_NOT_REGISTERED", "--yes"]).success().result();
+    assert_eq!(states(&result)[0], "done", "{result}");
+    let unnamed = bus.relay("", ["recover", "AGENT_NOT_REGISTERED"]).success().result();
+    assert_eq!(unnamed["waits_for"], "you", "{unnamed}");
+    bus.relay("human", ["poll"]).fails("UNAUTHORIZED");
+    let human = bus.relay("human", ["recover", "UNAUTHORIZED", "--yes"]).success().result();
+    assert_eq!(states(&human)[0], "done", "{human}");
+    bus.relay("human", ["poll"]).success();
+    bus.relay("BlueLake", ["start", "--session", "mine"]).success();
+    let mut two = bus.args("", ["recover", "IDENTITY_MISMATCH", "--dry-run"]);
+    two.env("RELAY_SESSION", "mine").env("RELAY_AGENT", "RedForest");
+    let shown = crate::bus::run(two).success().stdout;
+    assert!(shown.contains("--agent BlueLake") && shown.contains("--agent RedForest"), "{shown}");
+}
+
+/// What recovered takes its own question away.
+#[test]
+fn a_question_goes_when_the_recovery_succeeds() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let status = || bus.relay("", ["status"]).success().result()["questions"].clone();
+    bus.relay("RedForest", ["suspend", "BlueLake"]).success();
+    bus.relay("BlueLake", ["reserve", "src"]).fails("AGENT_SUSPENDED");
+    bus.relay("BlueLake", ["recover", "AGENT_SUSPENDED"]).success();
+    assert_eq!(status().as_array().unwrap().len(), 1);
+    let debt = bus.relay("", ["look", "debt"]).success().result();
+    assert_eq!(debt["debt"][0]["kind"], "decision", "{debt}");
+    bus.relay("RedForest", ["suspend", "BlueLake", "--lift"]).success();
+    bus.relay("BlueLake", ["recover", "AGENT_SUSPENDED"]).success();
+    assert_eq!(status(), Value::Null);
 }
 
 #[test]

@@ -177,8 +177,8 @@ fn filled(template: &Template, code: Code, lookup: &impl Fn(&str) -> Option<Valu
     let step = Step { after: condition.as_ref().map(Condition::tell), condition, ..step };
     let Some(verb) = template.tool.as_ref().or(template.command.as_ref()) else { return Some(step) };
     if setting.agent.as_deref() == Some(HUMAN) && ["start", "prepare"].contains(&verb.as_str()) {
-        // The human is on the bus without it.
-        return None;
+        // The human is on the bus without it, and has somebody do it.
+        return Some(Step { unattended: false, who: Some(Who::Person), ..step });
     }
     let mut args = Map::new();
     for (name, value) in &template.args {

@@ -11,7 +11,7 @@ use super::{Ctx, contested, link};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Number;
 use crate::domain::limits::{OLD_AFTER, PILE, WROTE_WITHIN};
-use crate::domain::name::Party;
+use crate::domain::name::{HUMAN, Party};
 use crate::domain::pattern::Pattern;
 use crate::domain::reservation::Reservation;
 use crate::domain::view::Viewer;
@@ -57,7 +57,9 @@ impl Ledger<'_> {
             debt.extend(self.pile(agent)?);
         }
         debt.extend(self.drifting()?);
-        debt.extend(agents.iter().filter_map(|agent| self.old(agent)));
+        for agent in &agents {
+            debt.extend(self.old(agent)?);
+        }
         Ok(debt)
     }
 
@@ -85,6 +87,10 @@ impl Ledger<'_> {
                 let pay = ["relay", "ack", &id, "--agent", "human"];
                 debt.push(self.item("decision", "human", text, Some(message.id), &pay));
             }
+        }
+        for question in self.ctx.installation.questions() {
+            let text = if question.text.is_empty() { question.case } else { question.text };
+            debt.push(self.item("decision", "human", text, None, &["relay", "doctor", "--fix"]));
         }
         Ok(debt)
     }
@@ -154,7 +160,9 @@ impl Ledger<'_> {
             };
             if holder.is_some_and(|holder| !actor::alive(self.ctx, holder)) {
                 let text = format!("{who} holds {} and was not seen for ten minutes", claim.pattern);
-                let pay = ["relay", "release", "--id", &id, "--force", "--why", "its holder is silent"];
+                let payer = self.payer(Some(who))?;
+                let pay =
+                    ["relay", "release", "--id", &id, "--force", "--why", "its holder is silent", "--agent", &payer];
                 debt.push(self.item("silent_claim", who, text, Some(claim.id), &pay));
             } else if is_done || claim.is_stale(self.ctx.now) {
                 let since = if is_done {
@@ -230,7 +238,11 @@ impl Ledger<'_> {
                 let from = message.from.to_string();
                 let back = "Back to the subject; the other topic goes on in a thread of its own.";
                 let to = ["relay", "send", "--to", "@thread", "--thread", thread.id.as_str(), "--body", back];
-                let pay = [&to[..], &["--agent", &from]].concat();
+                let payer = match &message.from {
+                    Party::Agent(name) => name.to_string(),
+                    _ => self.payer(None)?,
+                };
+                let pay = [&to[..], &["--agent", &payer]].concat();
                 debt.push(self.item("drifting_thread", &from, text, Some(message.id), &pay));
             }
         }
@@ -244,12 +256,30 @@ impl Ledger<'_> {
     }
 
     /// Somebody who is on the bus by name alone.
-    fn old(&self, agent: &Agent) -> Option<DebtItem> {
+    fn old(&self, agent: &Agent) -> Result<Option<DebtItem>> {
         let seen_at = actor::seen_at(self.ctx, agent);
         let is_old = actor::state(self.ctx, agent) == Standing::Active && self.ctx.now.since(seen_at) > OLD_AFTER;
-        let (who, is_here) = (agent.name.as_str(), actor::alive(self.ctx, agent));
+        if !is_old || actor::alive(self.ctx, agent) {
+            return Ok(None);
+        }
+        let who = agent.name.as_str();
         let text = format!("{who} was last seen {seen_at}, and is still on the bus");
-        (is_old && !is_here).then(|| self.item("old_identity", who, text, None, &["relay", "retire", who]))
+        let pay = ["relay", "retire", who, "--agent", &self.payer(Some(who))?];
+        Ok(Some(self.item("old_identity", who, text, None, &pay)))
+    }
+
+    /// Who pays what its debtor cannot: whoever looks, or else somebody of the caller's who is here, or the human.
+    fn payer(&self, debtor: Option<&str>) -> Result<String> {
+        if let Viewer::Agent(me) = self.viewer {
+            return Ok(me.to_string());
+        }
+        let is_here = |agent: &Agent| {
+            agent.credential == self.ctx.caller.credential
+                && actor::state(self.ctx, agent) == Standing::Active
+                && debtor.is_none_or(|debtor| !agent.name.as_str().eq_ignore_ascii_case(debtor))
+        };
+        let agents = if *self.viewer == Viewer::Human { Vec::new() } else { self.facts.agents()? };
+        Ok(agents.iter().find(|agent| is_here(agent)).map_or_else(|| HUMAN.to_owned(), |agent| agent.name.to_string()))
     }
 }
 

@@ -14,9 +14,11 @@ pub use healing::heals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::breaker::Attempt;
 use self::plan::Plan;
 use super::writing::{Told, internal};
 use super::{Ctx, Done, Outcome as Any, Request};
+use crate::domain::shell;
 use crate::error::{Code, Refusal};
 use crate::playbook::{self, Fails, Step, Taken, Who};
 use crate::store::Result;
@@ -90,18 +92,31 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         let text = format!("no failed request with {} is kept for you{key}; make the request itself again", input.code);
         return Err(Code::InputInvalid.refuse(text));
     }
-    let cause = breaker::admit(ctx, &plan)?;
-    let mut done = if input.retry { retry(ctx, &plan)? } else { take(ctx, plan, input.yes)? };
-    if let Any::Recover(Outcome { state: Some(State::Recovered), .. }) = &done.outcome {
-        ctx.installation.forget_tries(&cause, ctx.now);
-    }
-    if let Any::Recover(outcome) = &mut done.outcome
-        && outcome.state == Some(State::Waits)
-        && outcome.steps.iter().any(|step| step.state == Some(Taken::Waits) && !step.run.is_empty())
-    {
-        done.next.push(format!("relay recover {} --yes", input.code));
+    let attempt = Attempt::admitted(ctx, &plan)?;
+    let with_a_yes = with_a_yes(ctx, input, &plan);
+    let mut done = if input.retry { retry(ctx, &plan, &attempt)? } else { take(ctx, plan, input.yes, &attempt)? };
+    if let Any::Recover(outcome) = &done.outcome {
+        match outcome.state {
+            Some(State::Recovered) => attempt.helped(ctx, &outcome.steps),
+            Some(State::Waits) if outcome.steps.iter().any(needs_a_yes) => done.next.push(with_a_yes),
+            _ => {}
+        }
     }
     Ok(done)
+}
+
+fn needs_a_yes(step: &Step) -> bool {
+    step.state == Some(Taken::Waits) && !step.run.is_empty()
+}
+
+/// The same recovery, of the same failure and with the same values, by somebody who decides.
+fn with_a_yes(ctx: &Ctx<'_>, input: &Input, plan: &Plan) -> String {
+    let mut words = vec!["relay".to_owned(), "recover".to_owned(), input.code.to_string(), "--yes".to_owned()];
+    words.extend(input.set.iter().flat_map(|value| shell::flag("--set", value)));
+    let chosen = ctx.key.chosen.then_some(&ctx.key.text);
+    let key = plan.kept.as_ref().map(|(key, _)| key).or(chosen);
+    words.extend(key.into_iter().flat_map(|key| shell::flag("--idempotency-key", key)));
+    shell::line(&words)
 }
 
 fn outcome(code: Code) -> Outcome {
@@ -125,13 +140,13 @@ fn looked_at(ctx: &Ctx<'_>, plan: &Plan, index: usize) -> Step {
 }
 
 /// Takes the steps in order, until one waits for somebody, asks the human, fails, or the request was made again.
-fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool) -> Result<Done> {
+fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<Done> {
     ctx.installation.show(&plan.steps);
     let (mut asked, mut offered) = (false, None);
     for index in 0..plan.steps.len() {
         let step = looked_at(ctx, &plan, index);
         if step.is_retry && plan.kept.is_some() && !asked {
-            return made_again(ctx, plan, offered);
+            return made_again(ctx, plan, offered, attempt);
         }
         if step.state == Some(Taken::Already) {
             plan.steps[index] = step;
@@ -148,6 +163,7 @@ fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool) -> Result<Done> {
             let state = if asked { State::Escalated } else { State::Waits };
             return Ok(stopped(plan, index, state));
         }
+        attempt.counts(ctx);
         let ran = ctx.installation.run(&step.run);
         let result = ran.as_ref().ok().cloned();
         let failed = ran.err().or_else(|| untrue(ctx, &plan, &step));
@@ -181,13 +197,19 @@ fn stopped(mut plan: Plan, index: usize, state: State) -> Done {
 }
 
 /// After the steps: the request once more. What it fails with now has a way out of its own, unless it is the same.
-fn made_again(ctx: &Ctx<'_>, mut plan: Plan, offered: Option<usize>) -> Result<Done> {
+fn made_again(ctx: &Ctx<'_>, mut plan: Plan, offered: Option<usize>, attempt: &Attempt) -> Result<Done> {
     let index = plan.steps.len().saturating_sub(1);
-    let mut done = match retry(ctx, &plan) {
+    let mut done = match retry(ctx, &plan, attempt) {
         Err(refusal) if is_the_same(&plan, &refusal) => {
-            let Some(offered) = offered else { return Err(exhausted(ctx, &plan, index, &refusal, false)) };
+            // Whoever was asked has not answered yet; nobody is asked a second time.
+            let is_open = |step: &Step| step.escalation.is_some() && holds::is_unanswered(ctx, step.condition.as_ref());
+            let (state, at) = match (plan.steps.iter().position(is_open), offered) {
+                (Some(at), _) => (State::Escalated, at),
+                (None, Some(at)) => (State::Waits, at),
+                (None, None) => return Err(exhausted(ctx, &plan, index, &refusal, false)),
+            };
             plan.steps[index].state = Some(Taken::Failed);
-            return Ok(stopped(plan, offered, State::Waits));
+            return Ok(stopped(plan, at, state));
         }
         other => other?,
     };
@@ -205,7 +227,8 @@ fn is_the_same(plan: &Plan, refusal: &Refusal) -> bool {
 }
 
 /// The kept request once more, with its own key; forgotten when it succeeds.
-fn retry(ctx: &Ctx<'_>, plan: &Plan) -> Result<Done> {
+fn retry(ctx: &Ctx<'_>, plan: &Plan, attempt: &Attempt) -> Result<Done> {
+    attempt.counts(ctx);
     let Some((key, failure)) = &plan.kept else {
         return Err(Code::Internal.refuse("a request that is not kept cannot be made again"));
     };
@@ -235,15 +258,18 @@ fn exhausted(ctx: &Ctx<'_>, plan: &Plan, index: usize, refusal: &Refusal, ask: b
     let step = &plan.steps[index];
     let text = format!("step {} of {} ({}) did not help: {}", step.step, plan.code, step.why, refusal.message);
     let refusal = breaker::exhausted(plan.code, text);
-    if ask {
-        let setting = failure::setting(ctx, None);
-        let steps = playbook::steps(&playbook::playbook(refusal.code), &refusal, &setting);
-        let is_asked =
-            |step: &Step| step.condition.as_ref().is_some_and(|condition| holds::holds(ctx, plan.since, condition));
-        for step in steps.iter().filter(|step| step.escalation.is_some() && step.unattended && !is_asked(step)) {
-            // Where it cannot be asked by itself, the error's own playbook still says how.
-            let _ = ctx.installation.run(&step.run);
-        }
+    if !ask {
+        return refusal;
     }
-    refusal
+    let setting = failure::setting(ctx, None);
+    let steps = playbook::steps(&playbook::playbook(refusal.code), &refusal, &setting);
+    let is_asked =
+        |step: &&Step| step.condition.as_ref().is_some_and(|condition| holds::holds(ctx, plan.since, condition));
+    let questions = || steps.iter().filter(|step| step.escalation.is_some() && step.unattended);
+    for step in questions().filter(|step| !is_asked(step)) {
+        // Where it cannot be asked by itself, the error's own playbook still says how.
+        let _ = ctx.installation.run(&step.run);
+    }
+    let asked = if questions().any(|step| is_asked(&step)) { "; the person in charge was asked" } else { "" };
+    breaker::exhausted(plan.code, format!("{}{asked}", refusal.message))
 }

@@ -48,8 +48,8 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         if !redaction::may_erase(&me, &message) {
             let text = format!("#{} is by {}: who wrote a message erases it, or the human", message.id, message.from);
             let refusal = Code::IdentityMismatch.refuse(text).with("erases", message.id);
-            // What relay says answers to nobody.
-            let is_anybody = message.from != Party::Relay;
+            // What relay says answers to nobody, and the human is asked as the human.
+            let is_anybody = !matches!(message.from, Party::Relay | Party::Human);
             return Err(if is_anybody { refusal.with("writer", message.from.to_string()) } else { refusal });
         }
         let outcome = |redaction, by: &Party, copies| Outcome {

@@ -42,24 +42,43 @@ impl Args {
 
     fn looked(&self, app: &App) -> Result<(Said, u8)> {
         app.named()?;
-        let (home, _) = app.home()?;
+        let mut first = Vec::new();
+        let home = app.home().map(|(home, _)| home).or_else(|refusal| {
+            let home = app.home_of_defaults()?;
+            first.push(Finding::refused("config", Severity::Error, &refusal, &Setting::default()));
+            Ok::<_, Refusal>(home)
+        })?;
         let project = match app.project() {
             Ok(project) => Some(project),
             // A machine can be looked at from anywhere.
             Err(refusal) if refusal.code == Code::ProjectUnresolved => None,
-            Err(refusal) => return Err(refusal),
+            Err(refusal) => {
+                first.push(Finding::refused("project", Severity::Error, &refusal, &Setting::default()));
+                None
+            }
         };
-        let fixed = match &project {
-            Some(project) if self.fix => {
+        let mended = match &project {
+            Some(project) if self.fix && first.is_empty() => {
                 // Before the first look: opening the store closes some of it without a word.
                 let closed = close(&home, project);
-                closed.into_iter().chain(fix(app, &home, project, &look(app, &home, Some(project)))).collect()
+                let mut mended = fix(app, &home, project, &look(app, &home, Some(project)));
+                mended.fixed.splice(0..0, closed);
+                mended
             }
-            _ => Vec::new(),
+            _ => Mended::default(),
         };
-        let found = look(app, &home, project.as_ref());
-        Ok((said(project.as_ref(), &found, &fixed), status(&found)))
+        let found: Vec<Finding> = first.into_iter().chain(look(app, &home, project.as_ref())).collect();
+        Ok((said(project.as_ref(), &found, &mended), status(&found)))
     }
+}
+
+/// What a fix came to.
+#[derive(Default)]
+struct Mended {
+    fixed: Vec<String>,
+    /// Questions that were put before a person.
+    asked: Vec<String>,
+    failed: Vec<String>,
 }
 
 fn look(app: &App, home: &Home, project: Option<&ProjectKey>) -> Vec<Finding> {
@@ -95,7 +114,8 @@ fn of_the_project(app: &App, home: &Home, project: &ProjectKey, setting: &Settin
         }
     };
     found.extend(doctor::of_the_store(&opened.store, &folder, app.clock.now(), setting));
-    let on_the_bus = app.context(&opened).and_then(|ctx| doctor::on_the_bus(&ctx, &here.notes().notes(), setting));
+    found.extend(here.notes().notes().iter().map(|note| doctor::beside(note, setting)));
+    let on_the_bus = app.context_of_anyone(&opened).and_then(|ctx| doctor::on_the_bus(&ctx, setting));
     match on_the_bus {
         Ok(more) => found.extend(more),
         Err(refusal) => found.push(Finding::refused("debt", Severity::Warning, &refusal, setting)),
@@ -104,18 +124,18 @@ fn of_the_project(app: &App, home: &Home, project: &ProjectKey, setting: &Settin
 }
 
 /// Runs what is safe without a person: the unattended steps of each finding's playbook, and what only relay itself touches.
-fn fix(app: &App, home: &Home, project: &ProjectKey, found: &[Finding]) -> Vec<String> {
+fn fix(app: &App, home: &Home, project: &ProjectKey, found: &[Finding]) -> Mended {
     let here = app.here(home, project);
-    let mut fixed = Vec::new();
+    let mut mended = Mended::default();
     for finding in found.iter().filter(|finding| finding.severity > Severity::Note) {
-        fixed.extend(taken(&here, finding));
+        take(&here, finding, &mut mended);
     }
     for note in here.notes().notes().iter().filter(|note| is_settled(&here, note)) {
         if note.remove().is_ok() {
-            fixed.push(format!("{} is settled: took {} away", note.class(), note.path.display()));
+            mended.fixed.push(format!("{} is settled: took {} away", note.class(), note.path.display()));
         }
     }
-    fixed
+    mended
 }
 
 /// What the playbook of a question's class says must be true is true, as far as the store and its archive go. What else there is
@@ -143,22 +163,21 @@ fn close(home: &Home, project: &ProjectKey) -> Vec<String> {
 }
 
 /// The unattended steps of a finding, in order, up to the first that is not or fails.
-fn taken(here: &Here, finding: &Finding) -> Vec<String> {
-    let mut taken = Vec::new();
+fn take(here: &Here, finding: &Finding, mended: &mut Mended) {
     let open = finding.playbook.iter().filter(|step| {
         let holds = step.condition.as_ref().is_some_and(|condition| here.holds(condition).unwrap_or(false));
         finding.code.is_some() && !holds
     });
     for step in open.take_while(|step| step.unattended && !step.run.is_empty()) {
         match here.run(&step.run) {
-            Ok(_) => taken.push(step.why.clone()),
+            Ok(_) if step.escalation.is_some() => mended.asked.push(step.why.clone()),
+            Ok(_) => mended.fixed.push(step.why.clone()),
             Err(refusal) => {
-                taken.push(format!("{}: failed: {}", step.why, refusal.message));
+                mended.failed.push(format!("{}: {}", step.why, refusal.message));
                 break;
             }
         }
     }
-    taken
 }
 
 /// The exit status of the worst error.
@@ -167,11 +186,17 @@ fn status(found: &[Finding]) -> u8 {
     errors.filter_map(|finding| finding.code).map(|code| code.kind().exit_status()).max().unwrap_or(0)
 }
 
-fn said(project: Option<&ProjectKey>, found: &[Finding], fixed: &[String]) -> Said {
+fn said(project: Option<&ProjectKey>, found: &[Finding], mended: &Mended) -> Said {
     let worst = found.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Ok);
     let mut text = String::new();
-    for line in fixed {
-        let _ = writeln!(text, "{} {}", "fixed".green(), escape_line(line));
+    for (mark, lines) in [
+        ("fixed".green().to_string(), &mended.fixed),
+        ("asked".yellow().to_string(), &mended.asked),
+        ("failed".red().to_string(), &mended.failed),
+    ] {
+        for line in lines {
+            let _ = writeln!(text, "{mark} {}", escape_line(line));
+        }
     }
     for finding in found {
         let mark = match finding.severity {
@@ -186,6 +211,7 @@ fn said(project: Option<&ProjectKey>, found: &[Finding], fixed: &[String]) -> Sa
             text.push_str(&render::steps(&finding.playbook));
         }
     }
-    let result = json!({"project": project, "worst": worst, "checks": found, "fixed": fixed});
+    let result = json!({"project": project, "worst": worst, "checks": found,
+        "fixed": mended.fixed, "asked": mended.asked, "failed": mended.failed});
     Said { result, text, signals: Vec::new(), next: Vec::new() }
 }

@@ -5,6 +5,7 @@ use relay_core::error::Code;
 use relay_core::playbook::Setting;
 use relay_store::Home;
 use relay_store::archive::Archive;
+use relay_store::filesystem::check_owner;
 use relay_store::fitness;
 
 use super::{Finding, Severity};
@@ -21,7 +22,10 @@ pub fn of_the_machine(home: &Home, setting: &Setting) -> Vec<Finding> {
         let open: Vec<_> =
             fitness::open_to_others(home.root()).into_iter().filter(|path| path == home.root()).collect();
         let text = format!("the stores are in {}", home.root().display());
-        found.push(if !fitness::may_be_written(home.root()) {
+        let owner = std::fs::metadata(home.root()).ok().and_then(|found| check_owner(home.root(), &found).err());
+        found.push(if let Some(refusal) = owner {
+            Finding::refused("home", Severity::Error, &refusal, setting)
+        } else if !fitness::may_be_written(home.root()) {
             let text = format!("{} cannot be written", home.root().display());
             let refusal = Code::StoreReadonly.refuse(text).with("path", home.root().to_string_lossy());
             Finding::refused("home", Severity::Error, &refusal, setting)

@@ -64,6 +64,6 @@ impl Finding {
     }
 }
 
-pub use bus::on_the_bus;
+pub use bus::{beside, on_the_bus};
 pub use machine::of_the_machine;
 pub use store::{of_the_files, of_the_store};

@@ -30,6 +30,9 @@ pub fn start(outcome: &start::Outcome, page: &Page<'_>) -> String {
         text.push_str(&claims(&outcome.claims, page));
     }
     mail::contested(&mut text, &outcome.contested);
+    if outcome.debt.items > 0 {
+        let _ = writeln!(text, "You owe {} of coordination debt.", count(outcome.debt.items, "item"));
+    }
     text
 }
 

@@ -1,30 +1,59 @@
 //! The circuit breaker: the same recovery for the same cause is not run again and again.
 
+use std::cell::Cell;
+
 use super::super::Ctx;
 use super::holds;
 use super::plan::Plan;
 use crate::domain::event::text_hash;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
+use crate::playbook::Step;
 use crate::store::Result;
 
 /// So many times within so long.
 const TRIES: usize = 3;
 const WITHIN: Span = Span::minutes(10);
 
-/// Counts this recovery, or refuses it. The cause is what is not true yet: once the world has changed it is another one.
-pub fn admit(ctx: &Ctx<'_>, plan: &Plan) -> Result<String> {
-    let cause = cause(ctx, plan);
+/// A recovery that may run. It counts once it does something: to look at what it would do is no try.
+pub struct Attempt {
+    cause: String,
+    is_counted: Cell<bool>,
+}
+
+impl Attempt {
+    /// Refuses what was tried too often. The cause is what is not true yet: once the world has changed it is another one.
+    pub fn admitted(ctx: &Ctx<'_>, plan: &Plan) -> Result<Attempt> {
+        let attempt = Attempt { cause: cause(ctx, plan), is_counted: Cell::new(false) };
+        admit(ctx, plan, &attempt.cause).map(|()| attempt)
+    }
+
+    /// It takes a step now, or makes the request again.
+    pub fn counts(&self, ctx: &Ctx<'_>) {
+        if !self.is_counted.replace(true) {
+            ctx.installation.note_try(&self.cause, ctx.now);
+        }
+    }
+
+    /// It helped: what was tried before does not count, and the questions about it are settled.
+    pub fn helped(&self, ctx: &Ctx<'_>, steps: &[Step]) {
+        ctx.installation.forget_tries(&self.cause, ctx.now);
+        for escalation in steps.iter().filter_map(|step| step.escalation.as_ref()).filter(|asked| asked.beside) {
+            ctx.installation.settle(&escalation.case);
+        }
+    }
+}
+
+fn admit(ctx: &Ctx<'_>, plan: &Plan, cause: &str) -> Result<()> {
     let since = ctx.now.minus(WITHIN);
-    if ctx.installation.tries(&cause, since) >= TRIES {
+    if ctx.installation.tries(cause, since) >= TRIES {
         let text = format!(
-            "{} was recovered from {TRIES} times within {WITHIN}, and nothing has changed; a person must look at it",
+            "{} was recovered from {TRIES} times within {WITHIN} and did not go away; a person must look at it",
             plan.code
         );
         return Err(exhausted(plan.code, text));
     }
-    ctx.installation.note_try(&cause, ctx.now);
-    Ok(cause)
+    Ok(())
 }
 
 /// That a playbook did not help.

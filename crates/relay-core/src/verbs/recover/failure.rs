@@ -2,11 +2,11 @@
 
 use super::super::actor;
 use super::super::{Ctx, Request};
-use super::Input;
+use super::{Input, holds};
 use crate::domain::limits::FAILURES_KEPT_FOR;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
-use crate::playbook::{self, Setting, Step};
+use crate::playbook::{self, Setting, Step, Taken};
 use crate::store::{Errand, Facts, KeptFailure, Result};
 use crate::wire::v1::{Failed, Failure};
 
@@ -31,7 +31,12 @@ pub fn failure_of(ctx: &Ctx<'_>, request: &Request, command: &str, refusal: &Ref
     }
     let kept = keep(ctx, request, refusal);
     let setting = Setting { verb: Some(command.to_owned()), ..setting(ctx, kept.then(|| ctx.key.text.clone())) };
-    let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, &setting);
+    let mut steps = playbook::steps(&playbook::playbook(refusal.code), refusal, &setting);
+    if refusal.code == Code::RecoveryExhausted {
+        // Whoever is told to ask is told that it was asked.
+        let is_asked = |step: &Step| holds::is_unanswered(ctx, step.condition.as_ref());
+        steps.iter_mut().filter(|step| is_asked(step)).for_each(|step| step.state = Some(Taken::Already));
+    }
     Failure {
         relay: 1,
         ok: false,

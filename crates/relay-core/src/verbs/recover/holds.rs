@@ -41,6 +41,19 @@ pub fn holds(ctx: &Ctx<'_>, since: Since, condition: &Condition) -> bool {
     found.unwrap_or(false)
 }
 
+/// Whether a question was put and waits for its answer.
+pub fn is_unanswered(ctx: &Ctx<'_>, condition: Option<&Condition>) -> bool {
+    match condition {
+        Some(Condition::Asks(thread)) => {
+            let since = Since { at: ctx.now, tip: 0 };
+            let facts = ctx.store.read();
+            facts.and_then(|facts| Look { ctx, since, facts: &*facts }.is_owed(thread)).unwrap_or(false)
+        }
+        Some(noted @ Condition::Noted(_)) => ctx.installation.holds(noted).unwrap_or(false),
+        _ => false,
+    }
+}
+
 /// The archive has what the store had when the recovery began; what came since is not what was missing.
 fn current(ctx: &Ctx<'_>, since: Since) -> Result<bool> {
     let Some((_, store)) = ctx.bus.open(&ctx.project)? else { return Ok(false) };
@@ -87,10 +100,12 @@ impl Look<'_> {
                 self.wrote(thread, |message| message.sent_at >= self.since.at && message.delivery_to(&to).is_some())?
             }
             // A question that was asked since, and answered, need not be asked again.
-            Condition::Asks(thread) => self.wrote(thread, |message| {
-                let copy = message.delivery_to(&Party::Human);
-                copy.is_some_and(|copy| message.sent_at >= self.since.at || copy.ack(message.ack_within).is_owed())
-            })?,
+            Condition::Asks(thread) => {
+                let is_it = |message: &Message| {
+                    message.sent_at >= self.since.at && message.delivery_to(&Party::Human).is_some()
+                };
+                self.is_owed(thread)? || self.wrote(thread, is_it)?
+            }
             Condition::Apart(names) => {
                 let me = self.me()?.party();
                 let address = |name: &String| actor::addressed(self.ctx, self.facts, &Address::parse(name));
@@ -124,10 +139,17 @@ impl Look<'_> {
         Ok(true)
     }
 
-    /// Whether the caller has written such a message in a thread.
+    /// Whether the caller has lately written such a message in a thread. What others write there does not push it out.
     fn wrote(&self, thread: &str, is_it: impl Fn(&Message) -> bool) -> Result<bool> {
-        let me = self.me()?.party();
-        let messages = self.facts.thread_messages(&ThreadId::parse(thread)?, self.ctx.limits.page)?;
-        Ok(messages.iter().any(|message| message.from == me && is_it(message)))
+        let (me, thread) = (self.me()?.party(), ThreadId::parse(thread)?);
+        let own = self.facts.outbox(&me, self.ctx.limits.page)?;
+        Ok(own.iter().any(|message| message.thread.same_as(&thread) && is_it(message)))
+    }
+
+    /// A question of the caller that the human has yet to answer.
+    fn is_owed(&self, thread: &str) -> Result<bool> {
+        let (me, thread) = (self.me()?.party(), ThreadId::parse(thread)?);
+        let owed = self.facts.acks_owed(&Party::Human, self.ctx.limits.unread)?;
+        Ok(owed.iter().any(|message| message.from == me && message.thread.same_as(&thread)))
     }
 }

@@ -29,18 +29,18 @@ impl Plan {
         let playbook = playbook::playbook(code);
         let given = playbook::given(code, &playbook, &input.set)?;
         // Other values are another failure, unless its key says which one is meant.
-        let kept = if given.is_empty() || ctx.key.chosen { kept(ctx, input)? } else { None };
+        let (kept, met) = if given.is_empty() || ctx.key.chosen { kept(ctx, input)? } else { (None, Map::new()) };
         let mut details: Map<String, Value> = match &kept {
             Some((_, failure)) => serde_json::from_str(&failure.details).map_err(internal)?,
-            None => Map::new(),
+            None => met,
         };
         details.extend(given);
         derive(ctx, code, &mut details);
         let setting = setting(ctx, code, kept.as_ref().map(|(key, _)| key.clone()));
         let is_bare = kept.is_none() && details.is_empty() && playbook::lacks(&playbook, &details);
-        let steps = if !is_bare {
-            let refused = Refused { code, message: String::new(), details };
-            playbook::steps(&playbook, &refused, &setting)
+        let steps = playbook::steps(&playbook, &Refused { code, message: String::new(), details }, &setting);
+        let steps = if !is_bare || steps.iter().any(|step| !step.is_retry) {
+            steps
         } else if input.dry_run {
             playbook::outline(&playbook, code, &setting)
         } else {
@@ -56,16 +56,16 @@ impl Plan {
     }
 }
 
-/// None where the store does not say, or it cannot be said whose failures are meant: the way out of that is a playbook too.
-fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<Option<(String, KeptFailure)>> {
+type Known = (Option<(String, KeptFailure)>, Map<String, Value>);
+
+/// The kept failure; where the store does not say, or it cannot be said whose failures are meant, what stands in the way of
+/// that: the way out of it is a playbook too, and may be the one that is asked for.
+fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<Known> {
     match failure::kept(ctx, input) {
-        Err(refusal)
-            if refusal.code.is_about_the_store()
-                || matches!(refusal.code, Code::IdentityMismatch | Code::AgentNotRegistered) =>
-        {
-            Ok(None)
-        }
-        other => other,
+        Ok(kept) => Ok((kept, Map::new())),
+        Err(refusal) if refusal.code == input.code => Ok((None, refusal.details.clone())),
+        Err(refusal) if breaker::nobody_can_write(refusal.code) => Ok((None, Map::new())),
+        Err(refusal) => Err(refusal),
     }
 }
 
@@ -76,6 +76,10 @@ fn derive(ctx: &Ctx<'_>, code: Code, details: &mut Map<String, Value>) {
         let is_archives = code.as_str().starts_with("ARCHIVE_");
         let path = if is_archives { format!("{folder}/archive.git") } else { folder };
         details.insert("path".to_owned(), Value::from(path));
+    }
+    let named = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref());
+    if let Some(name) = named.filter(|_| code == Code::AgentNotRegistered && !details.contains_key("name")) {
+        details.insert("name".to_owned(), Value::from(name.as_str()));
     }
     let exhausted = details.get("code").and_then(Value::as_str).and_then(Code::parse);
     if code == Code::RecoveryExhausted && exhausted.is_some_and(breaker::nobody_can_write) {
