@@ -339,6 +339,26 @@ fn what_could_not_be_fixed_is_not_called_fixed() {
 }
 
 #[test]
+fn from_outside_every_project_is_looked_at() {
+    let bus = busy_bus();
+    let outside = || {
+        let mut command = bus.args("", ["doctor"]);
+        command.current_dir(bus.path(""));
+        run(command)
+    };
+    let found = outside().success();
+    assert!(
+        checks(&found).iter().any(|check| check["check"] == "project" && check["severity"] == "ok"),
+        "{}",
+        found.stdout
+    );
+    fs::write(bus.store().join("relay.db"), "garbage".repeat(10_000)).unwrap();
+    let found = outside();
+    assert_eq!((troubles(&found), found.status), (vec!["project STORE_DAMAGED".to_owned()], 7));
+    bus.forget();
+}
+
+#[test]
 fn a_clock_that_jumped_is_said_to_have_jumped() {
     let bus = busy_bus();
     bus.advance(-hours(2));

@@ -376,8 +376,13 @@ impl App {
     pub fn fail_outside(&self, verb: &str, refusal: &Refusal) -> u8 {
         let setting = Setting {
             project: self.project().ok().map(|project| project.to_string()),
-            // A step with a name that is none would fail like the request did.
-            agent: self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)),
+            // A step with a name that is none would fail like the request did, and so would one of a human who is none yet.
+            agent: self
+                .globals
+                .agent
+                .clone()
+                .or_else(environment::agent)
+                .filter(|name| is_name(name) && !(refusal.code == Code::Unauthorized && name == HUMAN)),
             kept: None,
             key: None,
             verb: Some(verb.to_owned()),

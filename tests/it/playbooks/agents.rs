@@ -97,7 +97,7 @@ fn whoever_is_two_says_which_one_acts() {
 pub fn unauthorized(code: &str) {
     let bus = Bus::with(&["BlueLake"]);
     let error = bus.relay("human", letter("BlueLake")).fails(code).error();
-    Way::new(&bus, "").follow(&error, |step| {
+    Way::new(&bus, "human").follow(&error, |step| {
         if step["who"] == "you" {
             bus.relay("human", letter("BlueLake")).success();
         }

@@ -140,12 +140,29 @@ impl<'a> Way<'a> {
         serde_json::from_value(steps).unwrap_or_default()
     }
 
+    /// Whoever says no more than the class is shown the same commands as the error printed: of the newest failure, or of
+    /// what can be known without one.
+    #[track_caller]
+    fn same_without_values(&self, error: &Value) {
+        let plain = self.relay(&["recover", &text(&error["code"]), "--dry-run"]).success().result();
+        let commands = |steps: &Value| -> Vec<Vec<String>> {
+            let runs = steps.as_array().unwrap().iter().filter_map(|step| step["run"].as_array());
+            let words = |run: &Vec<Value>| run.iter().map(text).filter(|word| !word.starts_with("path=")).collect();
+            // A request that is not kept is made again by its maker.
+            runs.map(words).filter(|words: &Vec<String>| !words.contains(&"--retry".to_owned())).collect()
+        };
+        assert_eq!(commands(&plain["steps"]), commands(&error["playbook"]), "{error}");
+    }
+
     /// Takes every step as it was printed. `hand` is the rest of the world: it does what a sentence says, or what a step
     /// waits for; it is called before a command runs, and while one waits.
     #[track_caller]
     pub fn follow(&self, error: &Value, mut hand: impl FnMut(&Value)) {
         let steps = error["playbook"].as_array().unwrap();
         assert!(!steps.is_empty(), "{error}");
+        if steps.iter().any(|step| step["run"].is_array()) && error["code"] != "RECOVERY_EXHAUSTED" {
+            self.same_without_values(error);
+        }
         for (index, step) in steps.iter().enumerate() {
             let state = |error: &Value| self.states(error)[index].clone();
             let is_checked = step["after"].is_string();

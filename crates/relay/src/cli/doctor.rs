@@ -84,8 +84,11 @@ struct Mended {
 fn look(app: &App, home: &Home, project: Option<&ProjectKey>) -> Vec<Finding> {
     let setting = Setting { project: project.map(ToString::to_string), ..Setting::default() };
     let mut found = doctor::of_the_machine(home, &setting);
-    if let Some(project) = project {
-        found.extend(of_the_project(app, home, project, &setting));
+    match project {
+        Some(project) => found.extend(of_the_project(app, home, project, &setting)),
+        None => {
+            found.extend(home.projects().unwrap_or_default().iter().map(|(key, _)| doctor::of_a_project(home, key)));
+        }
     }
     found
 }

@@ -66,4 +66,4 @@ impl Finding {
 
 pub use bus::{beside, on_the_bus};
 pub use machine::of_the_machine;
-pub use store::{of_the_files, of_the_store};
+pub use store::{of_a_project, of_the_files, of_the_store};

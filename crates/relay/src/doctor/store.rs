@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use relay_core::domain::event::Number;
+use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
 use relay_core::playbook::Setting;
 use relay_core::store::{Errand, EventQuery, Facts, Result, Store};
 use relay_core::verbs::lag::ArchiveShape;
-use relay_store::fitness;
 use relay_store::sqlite::Sqlite;
+use relay_store::{Home, fitness};
 
 use super::{Finding, Severity};
 use crate::render;
@@ -23,6 +24,17 @@ const ROOM_NONE: u64 = 1024 * 1024;
 const GATE_PATIENCE: Span = Span::seconds(2);
 /// Over so many events the growth is told.
 const RECENT: Number = 1_000;
+
+/// One of several, at a glance: whether it opens and its end is sound. A look from inside it says more.
+pub fn of_a_project(home: &Home, key: &ProjectKey) -> Finding {
+    let setting = Setting { project: Some(key.to_string()), ..Setting::default() };
+    let looked = home.open_existing(key).and_then(|store| store.map(|store| store.check_chain_tip()).transpose());
+    match looked {
+        Ok(Some(())) => Finding::new("project", Severity::Ok, format!("the store of {key} opens")),
+        Ok(None) => Finding::new("project", Severity::Note, format!("the store of {key} was never begun")),
+        Err(refusal) => Finding::refused("project", Severity::Error, &refusal, &setting),
+    }
+}
 
 /// Before it is opened: opening mends some of it.
 pub fn of_the_files(folder: &Path, setting: &Setting) -> Vec<Finding> {
