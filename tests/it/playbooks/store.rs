@@ -154,6 +154,22 @@ pub fn damaged(code: &str) {
     assert_eq!(bus.inbox("RedForest").len(), 2);
 }
 
+/// What is damaged was made from the history, which is sound: what the archive lacks can still be copied.
+#[test]
+fn what_can_still_be_read_of_a_damaged_store_is_saved_first() {
+    let bus = busy_bus();
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let sql = "UPDATE agents SET policy = 'block_all'";
+    Connection::open(bus.store().join("relay.db")).unwrap().execute(sql, []).unwrap();
+    let error = bus.relay("", ["verify"]).fails("STORE_DAMAGED").error();
+    Way::new(&bus, "").follow(&error, |step| {
+        if step["who"] == "you" {
+            bus.relay("", ["verify"]).success();
+        }
+    });
+    assert_eq!(bus.inbox("RedForest").len(), 2, "nothing was lost");
+}
+
 fn set_version(store: &Path, version: u32) {
     Connection::open(store.join("relay.db")).unwrap().pragma_update(None, "user_version", version).unwrap();
 }

@@ -6,7 +6,7 @@ use relay_core::domain::event::Number;
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
-use relay_core::playbook::Setting;
+use relay_core::playbook::{Setting, Step, Who};
 use relay_core::store::{Errand, EventQuery, Facts, Result, Store};
 use relay_core::verbs::lag::ArchiveShape;
 use relay_store::sqlite::Sqlite;
@@ -142,7 +142,10 @@ fn clock(store: &Sqlite, now: Timestamp) -> Result<Vec<Finding>> {
     Ok(ahead
         .map(|at| {
             let text = format!("event #{} is dated {at}, ahead of this clock", tip.number);
-            Finding { class: Some("CLOCK_JUMPED".to_owned()), ..Finding::new("clock", Severity::Warning, text) }
+            let why = "a person sets the clock; nothing is lost, since order comes from the numbers";
+            let step = Step { step: 1, why: why.to_owned(), who: Some(Who::Person), ..Step::default() };
+            let finding = Finding::new("clock", Severity::Warning, text);
+            Finding { class: Some("CLOCK_JUMPED".to_owned()), playbook: vec![step], ..finding }
         })
         .into_iter()
         .collect())
@@ -164,7 +167,8 @@ fn archive(store: &Sqlite, now: Timestamp, setting: &Setting) -> Result<Vec<Find
 fn growth(store: &Sqlite, folder: &Path) -> Result<Vec<Finding>> {
     let facts = store.read()?;
     let tip = facts.tip()?.number;
-    let (store_bytes, archive_bytes) = (store.health()?.bytes, fitness::bytes_under(&folder.join("archive.git")));
+    let store_bytes = std::fs::metadata(folder.join("relay.db")).map_or(0, |file| file.len());
+    let archive_bytes = fitness::bytes_under(&folder.join("archive.git"));
     let per_event = store_bytes.checked_div(tip).unwrap_or(0);
     let pace = pace(&*facts, tip)?.map(|pace| format!(", lately {pace} a day")).unwrap_or_default();
     let text = format!(
