@@ -166,3 +166,13 @@ fn a_claim_held_before_the_cycle_is_given_back_with_it() {
     assert_eq!((&ran["granted"][0]["id"], text(&ran["granted"][0]["pattern"])), (&id, "src/**".into()));
     assert_eq!(live(&bus), [""; 0]);
 }
+
+/// A command that cannot be run is no cycle, and gives nothing away that was held before.
+#[test]
+fn what_was_held_before_a_command_that_cannot_be_run_stays_held() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("BlueLake", ["reserve", "src/keep.rs"]).success();
+    let args = ["reserve", "src/keep.rs", "src/new.rs", "--", "/nonexistent/program"];
+    bus.relay("BlueLake", args).fails("INPUT_INVALID");
+    assert_eq!(live(&bus), ["src/keep.rs"]);
+}

@@ -221,6 +221,10 @@ impl App {
             human::verify(home)?;
         }
         let named = self.named()?;
+        if named.is_none() && !is_human && environment::agent().as_deref() == Some(HUMAN) {
+            let text = "RELAY_AGENT is `human`; the human is named on the command line, with `--agent human`";
+            return Err(Code::AgentNameInvalid.refuse(text));
+        }
         let variable = environment::agent().map(|name| AgentName::parse(&name)).transpose();
         Ok(Caller {
             credential: credential(),

@@ -53,6 +53,33 @@ fn asked(bus: &Bus, code: &str, agent: &str) {
     assert!(text(&questions[0]["thread"]).starts_with(code), "{questions:?}");
 }
 
+#[test]
+fn once_the_way_is_open_what_was_blocked_goes_through() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.relay("RedForest", ["policy", "open"]).success();
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--block"]).success();
+    bus.relay("BlueLake", letter("RedForest")).fails("CONTACT_BLOCKED");
+    let recover = || bus.relay("BlueLake", ["recover", "CONTACT_BLOCKED"]).success().result()["state"].clone();
+    assert_eq!(recover(), "escalated");
+    bus.relay("RedForest", ["link", "--target", "BlueLake", "--revoke"]).success();
+    bus.relay("BlueLake", ["link", "--target", "RedForest"]).success();
+    assert_eq!(recover(), "recovered");
+    assert_eq!(bus.inbox("RedForest").len(), 1);
+}
+
+#[test]
+fn the_question_names_who_was_meant() {
+    let bus = Bus::with(&["BlueLake"]);
+    for name in ["Stranger", "Somebody"] {
+        let error = bus.relay("BlueLake", letter(name)).fails("RECIPIENT_NOT_FOUND").error();
+        assert!(text(&error["playbook"][0]["args"]["body"]).contains(name), "{error}");
+        bus.relay("BlueLake", ["recover", "RECIPIENT_NOT_FOUND", "--yes"]).success();
+    }
+    assert_eq!(questions(&bus).len(), 2);
+    let error = bus.relay("BlueLake", letter("$(touch x)")).fails("RECIPIENT_NOT_FOUND").error();
+    assert!(!error["playbook"].to_string().contains("touch"), "{error}");
+}
+
 fn asked_for(pending: bool, code: &str) {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     bus.relay("RedForest", ["policy", "contacts_only"]).success();
@@ -86,8 +113,14 @@ pub fn contact_blocked(code: &str) {
     assert_eq!(bus.inbox("RedForest").len(), 1);
     bus.relay("RedForest", ["link", "--target", "BlueLake", "--block"]).success();
     let theirs = bus.relay("BlueLake", letter("RedForest")).fails(code).error();
-    Way::new(&bus, "BlueLake").follow(&theirs, |_| {});
-    asked(&bus, code, "BlueLake");
+    Way::new(&bus, "BlueLake").follow(&theirs, |step| {
+        if step["tool"] == "recover" {
+            asked(&bus, code, "BlueLake");
+            bus.relay("RedForest", ["link", "--target", "BlueLake", "--revoke"]).success();
+            bus.relay("BlueLake", ["link", "--target", "RedForest"]).success();
+            bus.relay("RedForest", ["link", "--target", "BlueLake", "--accept"]);
+        }
+    });
 }
 
 pub fn link_not_found(code: &str) {

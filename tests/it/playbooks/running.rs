@@ -156,7 +156,7 @@ fn the_human_asks_nobody() {
     for (args, code) in [(letter("RedForest").as_slice(), "CONTACT_BLOCKED"), (&letter("Zoe"), "RECIPIENT_NOT_FOUND")] {
         let error = bus.relay("human", args).fails(code).error();
         let steps = error["playbook"].as_array().unwrap();
-        assert!(steps.iter().all(|step| step["run"].is_null()) && !steps.is_empty(), "{error}");
+        assert!(steps.iter().all(|step| step["tool"] != "send") && steps[0]["who"] == "person", "{error}");
     }
     let error = bus.relay("human", ["look", "thread", "bd-9"]).fails("THREAD_NOT_FOUND").error();
     assert_eq!(
@@ -301,6 +301,23 @@ fn a_damaged_store_is_made_anew_with_one_command() {
     assert_eq!(states(&result), ["already", "failed", "done", "waits"]);
     assert!(result["steps"][2]["result"]["kept"].is_string(), "what the rebuild says is passed on: {result}");
     assert_eq!(bus.inbox("RedForest").len(), 1);
+}
+
+/// Whoever says yes is the person: nobody else is asked, and what is settled is not left lying about.
+#[test]
+fn a_yes_needs_no_question() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    bus.relay("", ["drain", "--wait"]).success();
+    let damage = || std::fs::write(bus.store().join("relay.db"), "garbage".repeat(10_000)).unwrap();
+    damage();
+    let result = bus.relay("BlueLake", ["recover", "STORE_DAMAGED", "--yes"]).success().result();
+    assert_eq!(result["steps"][2]["state"], "done", "{result}");
+    bus.relay("", ["drain", "--wait"]).success();
+    damage();
+    bus.relay("BlueLake", ["recover", "STORE_DAMAGED"]).success();
+    bus.relay("BlueLake", ["recover", "STORE_DAMAGED", "--yes"]).success();
+    assert!(!bus.relay("", ["status"]).success().stdout.contains("questions"), "it is settled");
 }
 
 #[test]

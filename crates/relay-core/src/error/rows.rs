@@ -14,7 +14,7 @@ catalogue! {
     ThreadNotFound "THREAD_NOT_FOUND" Unknown false [thread nearest]
     MessageNotFound "MESSAGE_NOT_FOUND" Unknown false [id]
     NotARecipient "NOT_A_RECIPIENT" Denied false [id]
-    RecipientNotFound "RECIPIENT_NOT_FOUND" Unknown false [nearest left_out recipients ask must_answer pending blocked own_blocks]
+    RecipientNotFound "RECIPIENT_NOT_FOUND" Unknown false [unknown nearest left_out recipients ask must_answer pending blocked own_blocks]
     ContactRequired "CONTACT_REQUIRED" Consent true [recipients ask must_answer pending blocked own_blocks]
     ContactPending "CONTACT_PENDING" Consent true [recipients ask must_answer pending blocked own_blocks]
     ContactBlocked "CONTACT_BLOCKED" Consent false [recipients ask must_answer pending blocked own_blocks]

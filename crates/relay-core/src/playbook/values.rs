@@ -24,9 +24,10 @@ enum Kind {
     Word,
 }
 
-const KINDS: [(&str, Kind); 30] = [
+const KINDS: [(&str, Kind); 31] = [
     ("name", Kind::Agent),
     ("nearest", Kind::Agents),
+    ("unknown", Kind::Agents),
     ("bound", Kind::Agent),
     ("variable", Kind::Agent),
     ("taken", Kind::Agent),

@@ -246,9 +246,13 @@ fn compose(writing: &Writing<'_>, roll: &Roll, rows: Vec<Value>) -> Refusal {
         let hint = near.as_array().filter(|near| !near.is_empty()).map(|near| {
             format!("; did you mean {}?", near.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "))
         });
-        Code::RecipientNotFound
+        let refusal = Code::RecipientNotFound
             .refuse(format!("there is no agent {:?} in this project{}", unknown.to_string(), hint.unwrap_or_default()))
-            .with("nearest", near)
+            .with("nearest", near);
+        // Only what could be a name stands in a question.
+        let names = roll.unknown.iter().filter(|address| AgentName::parse(&address.name).is_ok());
+        let names: Vec<String> = names.map(|address| qualified(writing, address.to_string())).collect();
+        if names.len() == roll.unknown.len() { refusal.with("unknown", json!(names)) } else { refusal }
     } else if !barred.is_empty() {
         Code::ContactBlocked.refuse(format!("{} cannot be reached: {}", barred.join(", "), reasons(roll)))
     } else if !pending.is_empty() {

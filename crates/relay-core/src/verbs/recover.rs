@@ -98,11 +98,19 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     if let Any::Recover(outcome) = &done.outcome {
         match outcome.state {
             Some(State::Recovered) => attempt.helped(ctx, &outcome.steps),
+            // What is left is for whoever made the request; what the question was about is settled.
+            Some(State::Waits) if outcome.steps.iter().all(is_settled) => attempt.helped(ctx, &outcome.steps),
             Some(State::Waits) if outcome.steps.iter().any(needs_a_yes) => done.next.push(with_a_yes),
             _ => {}
         }
     }
     Ok(done)
+}
+
+/// It holds now, or there is nothing about it that could.
+fn is_settled(step: &Step) -> bool {
+    let holds = matches!(step.state, Some(Taken::Done | Taken::Already));
+    holds || step.condition.is_none() || step.escalation.is_some() || step.fails == Fails::GoOn
 }
 
 fn needs_a_yes(step: &Step) -> bool {
@@ -150,6 +158,11 @@ fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<D
         }
         if step.state == Some(Taken::Already) {
             plan.steps[index] = step;
+            continue;
+        }
+        // Whoever says yes decides, and need not be asked where there is something to decide.
+        let decides = |later: &Step| !later.run.is_empty() && !later.is_retry;
+        if yes && step.escalation.is_some() && plan.steps[index + 1..].iter().any(decides) {
             continue;
         }
         if step.escalation.is_some() && !step.unattended && !yes {

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;
+use relay_core::domain::agent::Standing;
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::plain::escape_line;
 use relay_core::error::{Code, Refusal};
 use relay_core::installation::Installation;
 use relay_core::playbook::{self, Condition, Fails, Setting};
-use relay_core::store::{Clock, Result};
+use relay_core::store::{Clock, Result, Store};
 use relay_store::filesystem::private_folder;
 use relay_store::notes::Note;
 use relay_store::{Home, fitness};
@@ -145,6 +146,9 @@ fn fix(app: &App, home: &Home, project: &ProjectKey, found: &[Finding]) -> Mende
 /// to settle, a person settles.
 fn is_settled(here: &Here, note: &Note) -> bool {
     let Some(code) = Code::parse(note.class()) else { return false };
+    if code == Code::AgentSuspended {
+        return nobody_is_suspended(here).unwrap_or(false);
+    }
     let steps = playbook::outline(&playbook::playbook(code), code, &Setting::default());
     let must: Vec<&Condition> = steps
         .iter()
@@ -152,6 +156,12 @@ fn is_settled(here: &Here, note: &Note) -> bool {
         .filter_map(|step| step.condition.as_ref())
         .collect();
     !must.is_empty() && must.into_iter().all(|condition| here.holds(condition).unwrap_or(false))
+}
+
+fn nobody_is_suspended(here: &Here) -> Result<bool> {
+    let Some(store) = here.home.open_existing(&here.project)? else { return Ok(false) };
+    let agents = store.read()?.agents()?;
+    Ok(agents.iter().all(|agent| agent.standing != Standing::Suspended))
 }
 
 /// What others can read is for its owner alone again.
@@ -210,7 +220,7 @@ fn said(project: Option<&ProjectKey>, found: &[Finding], mended: &Mended) -> Sai
         };
         let class = finding.class.as_ref().map(|class| format!(" [{class}]")).unwrap_or_default();
         let _ = writeln!(text, "{mark} {}: {}{class}", finding.check, escape_line(&finding.text));
-        if finding.severity > Severity::Note {
+        if finding.severity > Severity::Ok {
             text.push_str(&render::steps(&finding.playbook));
         }
     }

@@ -82,11 +82,16 @@ impl Args {
             Err(refusal) => return app.fail_outside("reserve", &refusal),
         };
         let Outcome::Reserve(outcome) = &claimed.outcome else { return 70 };
-        let held = Held { app, ctx: &ctx, ids: outcome.granted.iter().map(|granted| granted.id).collect() };
+        let mut held = Held { app, ctx: &ctx, ids: outcome.granted.iter().map(|granted| granted.id).collect() };
         if !app.output.json && !outcome.conflicts.is_empty() {
             app.output.complain(&crate::render::conflicts(&outcome.conflicts, outcome.conflicts_total, ctx.now));
         }
         let launched = self.launch(app, &ctx);
+        if launched.is_err() {
+            // There is no cycle: what was held before it stays held.
+            let is_new = |id: &u64| outcome.granted.iter().any(|granted| granted.id == *id && !granted.renewed);
+            held.ids.retain(is_new);
+        }
         // Not before: an answer is one line, and until the command runs it may have to be that of an error.
         if app.output.json && launched.is_ok() {
             app.print(&claimed, ctx.now);

@@ -1,5 +1,6 @@
 //! What the project owes itself, and the questions that lie beside its store.
 
+use relay_core::error::Code;
 use relay_core::playbook::Setting;
 use relay_core::store::Result;
 use relay_core::verbs::debt::DebtItem;
@@ -70,6 +71,11 @@ pub fn beside(note: &Note, setting: &Setting) -> Finding {
     let question = note.text.lines().next().filter(|line| !line.is_empty()).unwrap_or(&note.case);
     let text = format!("{question} ({})", note.path.display());
     let finding = Finding::new("question", Severity::Warning, text);
-    let finding = finding.step("see how far its way out holds", &["recover", &class, "--dry-run"], setting);
+    let is_the_stores = Code::parse(&class).is_some_and(Code::is_about_the_store);
+    let finding = if is_the_stores {
+        finding.step("see how far its way out holds", &["recover", &class, "--dry-run"], setting)
+    } else {
+        finding.step("do what it says; then this takes it away, or you do", &["doctor", "--fix"], setting)
+    };
     Finding { class: Some(class), ..finding }
 }

@@ -24,8 +24,12 @@ pub struct Attempt {
 impl Attempt {
     /// Refuses what was tried too often. The cause is what is not true yet: once the world has changed it is another one.
     pub fn admitted(ctx: &Ctx<'_>, plan: &Plan) -> Result<Attempt> {
-        let attempt = Attempt { cause: cause(ctx, plan), is_counted: Cell::new(false) };
-        admit(ctx, plan, &attempt.cause).map(|()| attempt)
+        let (cause, is_open) = cause(ctx, plan);
+        // Where nothing but the request is left to be made, that says itself whether it still fails.
+        if is_open || plan.kept.is_none() {
+            admit(ctx, plan, &cause)?;
+        }
+        Ok(Attempt { cause, is_counted: Cell::new(false) })
     }
 
     /// It takes a step now, or makes the request again.
@@ -79,7 +83,8 @@ pub fn nobody_can_write(code: Code) -> bool {
     is_who || code.is_about_the_store()
 }
 
-fn cause(ctx: &Ctx<'_>, plan: &Plan) -> String {
+/// What it is about, and whether something of it is not true yet.
+fn cause(ctx: &Ctx<'_>, plan: &Plan) -> (String, bool) {
     let open = plan
         .steps
         .iter()
@@ -89,5 +94,5 @@ fn cause(ctx: &Ctx<'_>, plan: &Plan) -> String {
     // Where nothing is left to do, it is the request itself that fails.
     let key = plan.kept.as_ref().filter(|_| open.is_empty()).map(|(key, _)| key.as_str()).unwrap_or_default();
     let who = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(ToString::to_string).unwrap_or_default();
-    text_hash(&[], &format!("{}\n{who}\n{key}\n{}", plan.code, open.join("\n"))).0
+    (text_hash(&[], &format!("{}\n{who}\n{key}\n{}", plan.code, open.join("\n"))).0, !open.is_empty())
 }
