@@ -295,7 +295,9 @@ fn a_damaged_store_is_made_anew_with_one_command() {
     std::fs::write(bus.store().join("relay.db"), "garbage".repeat(10_000)).unwrap();
     let error = bus.relay("BlueLake", ["poll"]).fails("STORE_DAMAGED").error();
     assert!(text(&error["message"]).contains("relay.db"), "{error}");
-    let asked = bus.relay("BlueLake", ["recover", "STORE_DAMAGED"]).success().result();
+    let asked = bus.relay("BlueLake", ["recover", "STORE_DAMAGED"]).success();
+    assert!(asked.stderr.contains("For the person in charge: The store in"), "{}", asked.stderr);
+    let asked = asked.result();
     assert_eq!((&asked["state"], &asked["waits_for"]), (&json!("escalated"), &json!("person")));
     let result = bus.relay("BlueLake", ["recover", "STORE_DAMAGED", "--yes"]).success().result();
     assert_eq!(states(&result), ["already", "failed", "done", "waits"]);
