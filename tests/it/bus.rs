@@ -15,6 +15,11 @@ pub struct Bus {
     root: TempDir,
 }
 
+/// The arguments of a message with the usual flags.
+pub fn letter(to: &str) -> [&str; 9] {
+    ["send", "--to", to, "--thread", "bd-1", "--subject", "Login", "--body", "text"]
+}
+
 pub fn minutes(count: i64) -> i64 {
     count * 60_000
 }
@@ -43,6 +48,14 @@ impl Bus {
         for agent in agents {
             bus.relay(agent, ["start"]).success();
         }
+        bus
+    }
+
+    /// BlueLake and RedForest with a message between them, and all of it in the archive.
+    pub fn drained() -> Self {
+        let bus = Bus::with(&["BlueLake", "RedForest"]);
+        bus.send("BlueLake", "RedForest", "bd-1", "Login");
+        bus.relay("", ["drain", "--wait"]).success();
         bus
     }
 

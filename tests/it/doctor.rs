@@ -25,13 +25,6 @@ fn look(bus: &Bus) -> Run {
     bus.relay("", ["doctor"])
 }
 
-fn busy_bus() -> Bus {
-    let bus = Bus::with(&["BlueLake", "RedForest"]);
-    bus.send("BlueLake", "RedForest", "bd-1", "Login");
-    bus.relay("", ["drain", "--wait"]).success();
-    bus
-}
-
 /// A file that relay could have made.
 fn private(path: &std::path::Path) {
     fs::write(path, "").unwrap();
@@ -51,7 +44,7 @@ fn finds(bus: &Bus, expected: &[&str], status: i32) -> Run {
 
 #[test]
 fn a_healthy_store_is_healthy_and_is_not_touched() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let (tip, before) = (bus.tip(), fs::read(bus.store().join("relay.db")).unwrap());
     let found = finds(&bus, &[], 0);
     let named: Vec<String> = checks(&found).iter().map(|check| text(&check["check"])).collect();
@@ -91,7 +84,7 @@ fn a_machine_is_looked_at_from_anywhere() {
 
 #[test]
 fn a_store_that_others_write_to_meanwhile_is_not_called_damaged() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..3)
             .map(|writer| {
@@ -121,7 +114,7 @@ fn a_store_that_others_write_to_meanwhile_is_not_called_damaged() {
 #[test]
 fn what_is_wrong_with_a_file_has_its_class_and_its_status() {
     let spoilt = |spoil: &dyn Fn(&std::path::Path), expected: &[&str], status: i32| {
-        let bus = busy_bus();
+        let bus = Bus::drained();
         spoil(&bus.store());
         finds(&bus, expected, status);
         bus.forget();
@@ -143,7 +136,7 @@ fn what_is_wrong_with_a_file_has_its_class_and_its_status() {
 
 #[test]
 fn a_store_of_somebody_else_is_said_to_be_so() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let foreign = Foreign::new(&bus.store().join("relay.db"));
     finds(&bus, &["store STORE_FOREIGN"], 8);
     drop(foreign);
@@ -166,7 +159,7 @@ fn a_disk_without_room_is_an_error_before_anything_fails() {
 
 #[test]
 fn a_gate_that_is_held_is_busy_and_not_damaged() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let gate = fs::File::options().read(true).write(true).open(bus.store().join("gate")).unwrap();
     gate.lock().unwrap();
     let found = finds(&bus, &["gate STORE_BUSY"], 0);
@@ -175,7 +168,7 @@ fn a_gate_that_is_held_is_busy_and_not_damaged() {
 
 #[test]
 fn what_is_open_to_others_is_closed_by_a_fix() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let open = || fs::set_permissions(bus.store().join("relay.db"), fs::Permissions::from_mode(0o644)).unwrap();
     open();
     finds(&bus, &["permissions -"], 0);
@@ -188,7 +181,7 @@ fn what_is_open_to_others_is_closed_by_a_fix() {
 
 #[test]
 fn an_archive_that_lags_is_brought_up_to_date_by_a_fix_and_one_that_diverged_is_not() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     bus.send("BlueLake", "RedForest", "bd-1", "Login");
     finds(&bus, &[], 0);
     bus.advance(minutes(2));
@@ -214,7 +207,7 @@ fn an_archive_that_lags_is_brought_up_to_date_by_a_fix_and_one_that_diverged_is_
 
 #[test]
 fn without_git_the_rest_is_well() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let empty = bus.path("empty");
     fs::create_dir(&empty).unwrap();
     let mut command = bus.args("", ["doctor"]);
@@ -225,7 +218,7 @@ fn without_git_the_rest_is_well() {
 
 #[test]
 fn what_died_at_its_work_is_named() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     fs::write(bus.store().join("archive.git/refs/heads/main.lock"), "").unwrap();
     private(&bus.store().join("relay.anew.db"));
     let found = finds(&bus, &[], 0);
@@ -238,7 +231,7 @@ fn what_died_at_its_work_is_named() {
 
 #[test]
 fn what_the_project_owes_itself_is_found_too() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     bus.relay("BlueLake", ["reserve", "src/**"]).success();
     bus.relay("RedForest", ["reserve", "src/a.rs"]).success();
     let send =
@@ -257,7 +250,7 @@ fn what_the_project_owes_itself_is_found_too() {
 /// A question goes when what its playbook wants is so, and not when doctor happened not to look there.
 #[test]
 fn a_question_stays_as_long_as_what_it_is_about() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let store = || Connection::open(bus.store().join("relay.db")).unwrap();
     store().execute("UPDATE agents SET policy = 'block_all'", []).unwrap();
     bus.relay("", ["verify"]).fails("STORE_DAMAGED");
@@ -270,7 +263,7 @@ fn a_question_stays_as_long_as_what_it_is_about() {
 
 #[test]
 fn what_stands_in_the_place_of_a_store_is_no_new_project() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let store = bus.store();
     fs::rename(&store, bus.path("away")).unwrap();
     fs::write(&store, "").unwrap();
@@ -282,7 +275,7 @@ fn what_stands_in_the_place_of_a_store_is_no_new_project() {
 
 #[test]
 fn a_store_that_nobody_can_write_to_is_an_error() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let stage = Stage::new();
     stage.mount(&["--bind", bus.home().to_str().unwrap()], &bus.home());
     stage.mount(&["-o", "remount,bind,ro"], &bus.home());
@@ -295,7 +288,7 @@ fn a_store_that_nobody_can_write_to_is_an_error() {
 
 #[test]
 fn what_is_found_does_not_depend_on_who_looks() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     bus.relay("BlueLake", ["send", "--to", "human", "--subject", "Which?", "--body", "b", "--ack-required"]).success();
     bus.relay("RedForest", ["suspend", "BlueLake"]).success();
     for agent in ["BlueLake", "Ghost", "no name"] {
@@ -307,7 +300,7 @@ fn what_is_found_does_not_depend_on_who_looks() {
 
 #[test]
 fn what_is_wrong_around_the_stores_is_found_and_the_rest_is_looked_at() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let config = bus.home().join("config.toml");
     fs::write(&config, "x = 1\n").unwrap();
     let found = look(&bus);
@@ -325,7 +318,7 @@ fn what_is_wrong_around_the_stores_is_found_and_the_rest_is_looked_at() {
 
 #[test]
 fn what_could_not_be_fixed_is_not_called_fixed() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     bus.send("BlueLake", "RedForest", "bd-1", "Login");
     bus.advance(minutes(2));
     let empty = bus.path("empty");
@@ -340,7 +333,7 @@ fn what_could_not_be_fixed_is_not_called_fixed() {
 
 #[test]
 fn from_outside_every_project_is_looked_at() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let outside = || {
         let mut command = bus.args("", ["doctor"]);
         command.current_dir(bus.path(""));
@@ -360,13 +353,13 @@ fn from_outside_every_project_is_looked_at() {
 
 #[test]
 fn a_clock_that_jumped_is_said_to_have_jumped() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     bus.advance(-hours(2));
     finds(&bus, &["clock CLOCK_JUMPED"], 0);
 }
 
 #[test]
 fn it_remembers_no_answers_and_says_so() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     bus.relay("", ["doctor", "--idempotency-key", "k"]).fails("INPUT_INVALID");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bus::{Bus, days, hours};
+use crate::bus::{Bus, days, hours, letter};
 use crate::terminal::{column, text};
 
 fn steps(error: &Value) -> Vec<Value> {
@@ -14,10 +14,6 @@ fn run_all(bus: &Bus, error: &Value) {
     for step in steps(error).iter().filter(|step| step["run"].is_array()) {
         bus.step(step).success();
     }
-}
-
-fn letter(to: &str) -> [&str; 9] {
-    ["send", "--to", to, "--thread", "bd-1", "--subject", "Login", "--body", "text"]
 }
 
 #[test]

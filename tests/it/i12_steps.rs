@@ -3,7 +3,7 @@
 use relay_core::verbs::Request;
 use serde_json::{Value, json};
 
-use crate::bus::{Bus, Run, minutes, run};
+use crate::bus::{Bus, Run, letter, minutes, run};
 use crate::terminal::{column, text};
 
 fn steps(error: &Value) -> Vec<Value> {
@@ -16,10 +16,6 @@ fn argv(step: &Value) -> Vec<String> {
 
 fn last(error: &Value) -> Value {
     steps(error).pop().unwrap()
-}
-
-fn letter(to: &str) -> [&str; 9] {
-    ["send", "--to", to, "--thread", "bd-1", "--subject", "Login", "--body", "text"]
 }
 
 /// A second project beside the repository, with RedForest in it.

@@ -18,8 +18,8 @@ pub struct Question {
 }
 
 pub trait Installation {
-    /// The folder of the store, where there is one.
-    fn folder(&self) -> Option<String>;
+    /// The folder of the store, or that in which it would be.
+    fn folder(&self) -> String;
 
     /// Runs a step's command as its words say, without a shell, and returns the result of its answer. A refusal is the
     /// step's own.

@@ -55,11 +55,15 @@ fn takes(folder: &Path) -> bool {
 
 /// What in a store's folder can be read by others. relay makes nothing like that; somebody else changed it.
 pub fn open_to_others(folder: &Path) -> Vec<PathBuf> {
-    let is_open = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.mode() & 0o077 != 0);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut open: Vec<PathBuf> = iter::once(folder.to_owned()).chain(entries).filter(is_open).collect();
+    let mut open: Vec<PathBuf> =
+        iter::once(folder.to_owned()).chain(entries).filter(|path| is_open_to_others(path)).collect();
     open.sort();
     open
+}
+
+pub fn is_open_to_others(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.mode() & 0o077 != 0)
 }
 
 /// For its owner alone again.

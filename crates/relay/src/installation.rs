@@ -13,7 +13,8 @@ use relay_core::domain::time::Timestamp;
 use relay_core::error::{Code, Refusal};
 use relay_core::installation::{Installation, Question};
 use relay_core::playbook::{Condition, Escalation, State, Step};
-use relay_core::store::{Result, Store};
+use relay_core::store::Result;
+use relay_core::verbs::lag;
 use relay_store::notes::{Note, Places};
 use relay_store::{Home, fitness, tries};
 use serde_json::Value;
@@ -50,10 +51,10 @@ impl Here {
 }
 
 impl Installation for Here {
-    fn folder(&self) -> Option<String> {
+    fn folder(&self) -> String {
         let folder = self.place();
         let place = if folder.is_dir() { &folder } else { self.home.root() };
-        Some(place.to_string_lossy().into_owned())
+        place.to_string_lossy().into_owned()
     }
 
     fn run(&self, argv: &[String]) -> Result<Value> {
@@ -95,7 +96,7 @@ impl Installation for Here {
             Condition::Store(_) => fitness::store_is_sound(&folder)?,
             Condition::Archive(State::Writable) => fitness::archive_is_writable(&folder),
             Condition::Archive(State::Current) => match self.home.open_existing(&self.project)? {
-                Some(store) => store.archived()? == store.read()?.tip()?.number,
+                Some(store) => lag::is_current(&store, None)?,
                 None => false,
             },
             Condition::Archive(State::Sound) => fitness::archive_is_sound(&folder)?,

@@ -101,8 +101,8 @@ impl Repository for NoRepository {
 struct Nothing;
 
 impl Installation for Nothing {
-    fn folder(&self) -> Option<String> {
-        None
+    fn folder(&self) -> String {
+        "/nonexistent".to_owned()
     }
 
     fn run(&self, argv: &[String]) -> relay_core::store::Result<Value> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Way, letter, nobody, questions};
-use crate::bus::Bus;
+use super::{Way, nobody, questions};
+use crate::bus::{Bus, letter};
 use crate::terminal::column;
 
 fn holders(bus: &Bus) -> Vec<Value> {

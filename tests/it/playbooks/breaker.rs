@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Way, letter, nobody, questions};
-use crate::bus::{Bus, minutes};
+use super::{Way, nobody, questions};
+use crate::bus::{Bus, letter, minutes};
 use crate::terminal::text;
 
 /// BlueLake has asked RedForest, who does not answer; the letter failed.

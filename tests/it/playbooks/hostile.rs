@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-use super::letter;
-use crate::bus::{Bus, run};
+use crate::bus::{Bus, letter, run};
 use crate::terminal::text;
 
 const HOSTILE: [&str; 8] = [

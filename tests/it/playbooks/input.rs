@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Way, letter};
-use crate::bus::{Bus, Run, run};
+use super::Way;
+use crate::bus::{Bus, Run, letter, run};
 
 /// The request fails with the class, its only step says what is wrong with it, and made right it succeeds.
 #[track_caller]

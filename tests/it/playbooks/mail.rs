@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Way, letter, nobody, questions};
-use crate::bus::Bus;
+use super::{Way, nobody, questions};
+use crate::bus::{Bus, letter};
 use crate::terminal::text;
 
 pub fn thread_mismatch(code: &str) {

@@ -210,10 +210,6 @@ pub fn questions(bus: &Bus) -> Vec<Value> {
     status["for_the_human"].as_array().unwrap().clone()
 }
 
-pub fn letter(to: &str) -> [&str; 9] {
-    ["send", "--to", to, "--thread", "bd-1", "--subject", "Login", "--body", "text"]
-}
-
 /// A hand that does nothing: for steps that need nobody.
 pub fn nobody(step: &Value) {
     assert!(step["run"].is_array(), "somebody must do this: {step}");

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{Way, letter, questions};
-use crate::bus::{Bus, RELAY, minutes};
+use super::{Way, questions};
+use crate::bus::{Bus, RELAY, letter, minutes};
 use crate::terminal::{column, text};
 
 fn states(result: &Value) -> Vec<Value> {

@@ -7,8 +7,8 @@ use std::process::Command;
 use rusqlite::Connection;
 use serde_json::Value;
 
-use super::{Way, letter, nobody};
-use crate::bus::{Bus, Run, run};
+use super::{Way, nobody};
+use crate::bus::{Bus, Run, letter, run};
 use crate::fuse;
 use crate::privilege::{Foreign, Stage};
 use crate::terminal::text;
@@ -26,13 +26,6 @@ const SEND: [&str; 11] = [
     "--idempotency-key",
     "k1",
 ];
-
-fn busy_bus() -> Bus {
-    let bus = Bus::with(&["BlueLake", "RedForest"]);
-    bus.send("BlueLake", "RedForest", "bd-1", "Login");
-    bus.relay("", ["drain", "--wait"]).success();
-    bus
-}
 
 /// The questions that lie in a folder for a person.
 fn notes(folder: &Path) -> Vec<PathBuf> {
@@ -58,7 +51,7 @@ fn repeats(step: &Value, relay: impl Fn() -> Run) {
 }
 
 pub fn busy(code: &str) {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     fs::write(bus.home().join("config.toml"), "[limits]\ngate_wait = \"1s\"\n").unwrap();
     let mut gate = Some(fs::File::options().read(true).write(true).open(bus.store().join("gate")).unwrap());
     gate.as_ref().unwrap().lock().unwrap();
@@ -99,7 +92,7 @@ pub fn full(code: &str) {
 }
 
 pub fn readonly(code: &str) {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let stage = Stage::new();
     stage.mount(&["--bind", bus.home().to_str().unwrap()], &bus.home());
     stage.mount(&["-o", "remount,bind,ro"], &bus.home());
@@ -120,7 +113,7 @@ pub fn readonly(code: &str) {
 }
 
 pub fn io(code: &str) {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let command = bus.args("BlueLake", SEND);
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync"]);
@@ -137,7 +130,7 @@ pub fn io(code: &str) {
 }
 
 pub fn damaged(code: &str) {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let store = bus.store();
     fs::write(store.join("relay.db"), "garbage".repeat(10_000)).unwrap();
     let error = bus.relay("BlueLake", SEND).fails(code).error();
@@ -157,7 +150,7 @@ pub fn damaged(code: &str) {
 /// What is damaged was made from the history, which is sound: what the archive lacks can still be copied.
 #[test]
 fn what_can_still_be_read_of_a_damaged_store_is_saved_first() {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     bus.send("BlueLake", "RedForest", "bd-1", "Login");
     let sql = "UPDATE agents SET policy = 'block_all'";
     Connection::open(bus.store().join("relay.db")).unwrap().execute(sql, []).unwrap();
@@ -175,7 +168,7 @@ fn set_version(store: &Path, version: u32) {
 }
 
 pub fn too_new(code: &str) {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let store = bus.store();
     let known: u32 = Connection::open(store.join("relay.db"))
         .unwrap()
@@ -193,7 +186,7 @@ pub fn too_new(code: &str) {
 }
 
 pub fn foreign(code: &str) {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let mut owner = Some(Foreign::new(&bus.store().join("relay.db")));
     let error = bus.relay("BlueLake", SEND).fails(code).error();
     Way::new(&bus, "BlueLake").follow(&error, |step| {
@@ -218,7 +211,7 @@ pub fn unsupported(code: &str) {
 }
 
 pub fn internal(code: &str) {
-    let bus = busy_bus();
+    let bus = Bus::drained();
     let mut broken = bus.args("BlueLake", letter("RedForest"));
     broken.env("RELAY_TEST_BREAK", "send");
     let error = run(broken).fails(code).error();

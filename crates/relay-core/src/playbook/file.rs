@@ -152,9 +152,7 @@ impl Playbook {
         }
         faults
     }
-}
 
-impl Playbook {
     /// The values of the details that it can use, each once.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -166,14 +164,6 @@ impl Playbook {
         names.sort();
         names.dedup();
         names
-    }
-}
-
-impl Template {
-    /// The values without which it is no step.
-    pub fn needs(&self) -> Vec<String> {
-        let filled = self.placeholders().into_iter().filter(|name| !name.ends_with('?') && name != "each");
-        filled.filter(|name| !ALWAYS.contains(&name.as_str())).chain(self.each.clone()).collect()
     }
 }
 
@@ -232,23 +222,26 @@ impl Template {
         faults
     }
 
+    /// The values without which it is no step.
+    pub fn needs(&self) -> Vec<String> {
+        let filled = self.placeholders().into_iter().filter(|name| !name.ends_with('?') && name != "each");
+        filled.filter(|name| !ALWAYS.contains(&name.as_str())).chain(self.each.clone()).collect()
+    }
+
+    /// The values of the details that its question names.
+    pub fn asks_with(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        within(self.escalate.as_deref().unwrap_or_default(), &mut found);
+        found.retain(|name| !ALWAYS.contains(&name.as_str()));
+        found
+    }
+
     /// Every placeholder in the step's texts.
     fn placeholders(&self) -> Vec<String> {
         let mut found = self.asks_with();
         within(&self.why, &mut found);
         for value in self.args.values().chain(self.after.iter().flat_map(Table::values)) {
             inside(value, &mut found);
-        }
-        found
-    }
-}
-
-impl Template {
-    /// The placeholders of its question.
-    pub fn asks_with(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        if let Some(question) = &self.escalate {
-            within(question, &mut found);
         }
         found
     }

@@ -219,7 +219,6 @@ fn escalation(
             let values: Vec<String> = used
                 .iter()
                 .map(|name| name.trim_end_matches('?'))
-                .filter(|name| !["agent", "project", "help"].contains(name))
                 .filter_map(|name| Some(format!("{name}={}", fill::words(&lookup(name)?).join(","))))
                 .collect();
             ("recover", Condition::Noted(case.clone()), json!({"code": code.as_str(), "escalate": true, "set": values}))

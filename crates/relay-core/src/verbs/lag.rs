@@ -20,6 +20,12 @@ pub struct ArchiveShape {
     pub trouble: Option<String>,
 }
 
+/// Whether the archive has everything up to an event, or else everything that there is.
+pub fn is_current(store: &dyn Store, up_to: Option<Number>) -> Result<bool> {
+    let tip = store.read()?.tip()?.number;
+    Ok(store.archived()? >= up_to.map_or(tip, |up_to| up_to.min(tip)))
+}
+
 impl ArchiveShape {
     pub fn of(store: &dyn Store, facts: &dyn Facts) -> Result<Self> {
         let tip = facts.tip()?.number;

@@ -138,12 +138,12 @@ fn done(outcome: Outcome) -> Done {
 /// A step, and whether it holds. Nobody is asked about what is settled: where a step after a question holds, so does it.
 fn looked_at(ctx: &Ctx<'_>, plan: &Plan, index: usize) -> Step {
     let step = &plan.steps[index];
-    let holds = |step: &Step| step.condition.as_ref().is_some_and(|condition| holds::holds(ctx, plan.since, condition));
     let is_settled = || {
         let is_beside = step.escalation.as_ref().is_some_and(|escalation| escalation.beside);
-        is_beside && plan.steps[index + 1..].iter().filter(|later| later.fails != Fails::GoOn).any(holds)
+        let mut later = plan.steps[index + 1..].iter().filter(|later| later.fails != Fails::GoOn);
+        is_beside && later.any(|later| plan.holds(ctx, later))
     };
-    let state = if holds(step) || is_settled() { Taken::Already } else { Taken::ToDo };
+    let state = if plan.holds(ctx, step) || is_settled() { Taken::Already } else { Taken::ToDo };
     Step { state: Some(state), ..step.clone() }
 }
 
@@ -177,13 +177,9 @@ fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<D
             return Ok(stopped(plan, index, state));
         }
         attempt.counts(ctx);
-        let ran = ctx.installation.run(&step.run);
-        let result = ran.as_ref().ok().cloned();
-        let failed = ran.err().or_else(|| untrue(ctx, &plan, &step));
-        let taken = if failed.is_some() { Taken::Failed } else { Taken::Done };
+        let failed = run_step(ctx, &mut plan, index);
         asked = step.escalation.is_some() && failed.is_none();
-        plan.steps[index] = Step { state: Some(taken), result, ..step };
-        match (failed, plan.steps[index].fails) {
+        match (failed, step.fails) {
             (None, _) | (Some(_), Fails::GoOn) => {}
             (Some(refusal), fails) => return Err(exhausted(ctx, &plan, index, &refusal, fails == Fails::Ask)),
         }
@@ -195,9 +191,20 @@ fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<D
     Ok(done(Outcome { state: Some(state), steps: plan.steps, ..outcome(plan.code) }))
 }
 
+/// Runs a step and looks whether it helped; what it failed with, if it did not.
+fn run_step(ctx: &Ctx<'_>, plan: &mut Plan, index: usize) -> Option<Refusal> {
+    let step = plan.steps[index].clone();
+    let ran = ctx.installation.run(&step.run);
+    let result = ran.as_ref().ok().cloned();
+    let failed = ran.err().or_else(|| untrue(ctx, plan, &step));
+    let taken = if failed.is_some() { Taken::Failed } else { Taken::Done };
+    plan.steps[index] = Step { state: Some(taken), result, ..step };
+    failed
+}
+
 /// What must be true after a step and is not.
 fn untrue(ctx: &Ctx<'_>, plan: &Plan, step: &Step) -> Option<Refusal> {
-    let condition = step.condition.as_ref().filter(|condition| !holds::holds(ctx, plan.since, condition))?;
+    let condition = step.condition.as_ref().filter(|_| !plan.holds(ctx, step))?;
     Some(Code::RecoveryExhausted.refuse(format!("it ran, and still it is not so that {}", condition.tell())))
 }
 
@@ -276,13 +283,11 @@ fn exhausted(ctx: &Ctx<'_>, plan: &Plan, index: usize, refusal: &Refusal, ask: b
     }
     let setting = failure::setting(ctx, None);
     let steps = playbook::steps(&playbook::playbook(refusal.code), &refusal, &setting);
-    let is_asked =
-        |step: &&Step| step.condition.as_ref().is_some_and(|condition| holds::holds(ctx, plan.since, condition));
     let questions = || steps.iter().filter(|step| step.escalation.is_some() && step.unattended);
-    for step in questions().filter(|step| !is_asked(step)) {
+    for step in questions().filter(|step| !plan.holds(ctx, step)) {
         // Where it cannot be asked by itself, the error's own playbook still says how.
         let _ = ctx.installation.run(&step.run);
     }
-    let asked = if questions().any(|step| is_asked(&step)) { "; the person in charge was asked" } else { "" };
+    let asked = if questions().any(|step| plan.holds(ctx, step)) { "; the person in charge was asked" } else { "" };
     breaker::exhausted(plan.code, format!("{}{asked}", refusal.message))
 }

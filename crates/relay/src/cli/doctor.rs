@@ -166,11 +166,9 @@ fn nobody_is_suspended(here: &Here) -> Result<bool> {
 
 /// What others can read is for its owner alone again.
 fn close(home: &Home, project: &ProjectKey) -> Vec<String> {
-    let folders = [home.root(), &home.folder(project)];
-    let open = folders.into_iter().flat_map(fitness::open_to_others).filter(|path| {
-        // In the home itself there may be files of the user's own.
-        path == home.root() || path.starts_with(home.folder(project))
-    });
+    // In the home itself there may be files of the user's own.
+    let root = Some(home.root().to_owned()).filter(|root| fitness::is_open_to_others(root));
+    let open = root.into_iter().chain(fitness::open_to_others(&home.folder(project)));
     let closed = open.filter(|path| fitness::close_to_others(path).is_ok());
     closed.map(|path| format!("closed {} to others", path.display())).collect()
 }

@@ -19,8 +19,6 @@ pub fn of_the_machine(home: &Home, setting: &Setting) -> Vec<Finding> {
         Err(refusal) => Finding::refused("git", Severity::Warning, &refusal, setting),
     });
     if home.root().is_dir() {
-        let open: Vec<_> =
-            fitness::open_to_others(home.root()).into_iter().filter(|path| path == home.root()).collect();
         let text = format!("the stores are in {}", home.root().display());
         let owner = std::fs::metadata(home.root()).ok().and_then(|found| check_owner(home.root(), &found).err());
         found.push(if let Some(refusal) = owner {
@@ -29,7 +27,7 @@ pub fn of_the_machine(home: &Home, setting: &Setting) -> Vec<Finding> {
             let text = format!("{} cannot be written", home.root().display());
             let refusal = Code::StoreReadonly.refuse(text).with("path", home.root().to_string_lossy());
             Finding::refused("home", Severity::Error, &refusal, setting)
-        } else if open.is_empty() {
+        } else if !fitness::is_open_to_others(home.root()) {
             Finding::new("home", Severity::Ok, text)
         } else {
             let finding = Finding::new("home", Severity::Warning, format!("{text}, which others can read"));
@@ -46,11 +44,10 @@ fn credential(home: &Home, setting: &Setting) -> Finding {
     let is_there = home.root().join(HUMAN).exists();
     match human::verify(home.root()) {
         Ok(()) => Finding::new("human", Severity::Ok, "the human's credential is on this machine"),
-        // Nobody needs one before there is something to decide.
-        Err(refusal) if !is_there => Finding::refused("human", Severity::Note, &refusal, setting),
         Err(refusal) => {
-            let refusal = Code::Unauthorized.refuse(refusal.message.clone());
-            Finding::refused("human", Severity::Error, &refusal, setting)
+            // Nobody needs one before there is something to decide.
+            let severity = if is_there { Severity::Error } else { Severity::Note };
+            Finding::refused("human", severity, &refusal, setting)
         }
     }
 }

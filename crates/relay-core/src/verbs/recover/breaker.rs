@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use super::super::Ctx;
-use super::holds;
 use super::plan::Plan;
 use crate::domain::event::text_hash;
 use crate::domain::time::Span;
@@ -85,11 +84,7 @@ pub fn nobody_can_write(code: Code) -> bool {
 
 /// What it is about, and whether something of it is not true yet.
 fn cause(ctx: &Ctx<'_>, plan: &Plan) -> (String, bool) {
-    let open = plan
-        .steps
-        .iter()
-        .filter(|step| !step.is_retry)
-        .filter(|step| step.condition.as_ref().is_none_or(|condition| !holds::holds(ctx, plan.since, condition)));
+    let open = plan.steps.iter().filter(|step| !step.is_retry).filter(|step| !plan.holds(ctx, step));
     let open: Vec<String> = open.map(|step| format!("{} {}", step.why, step.run.join(" "))).collect();
     // Where nothing is left to do, it is the request itself that fails.
     let key = plan.kept.as_ref().filter(|_| open.is_empty()).map(|(key, _)| key.as_str()).unwrap_or_default();

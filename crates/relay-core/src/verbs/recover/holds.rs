@@ -1,7 +1,7 @@
 //! Whether something is true now that a playbook says must be.
 
 use super::super::actor::{self, Actor};
-use super::super::{Ctx, prepare, wait};
+use super::super::{Ctx, lag, prepare, wait};
 use crate::domain::agent::Standing;
 use crate::domain::contact::{Link, LinkState};
 use crate::domain::event::Number;
@@ -15,7 +15,8 @@ use crate::store::{Facts, Result};
 #[derive(Clone, Copy, Debug)]
 pub struct Since {
     pub at: Timestamp,
-    pub tip: Number,
+    /// None where the store did not say.
+    pub tip: Option<Number>,
 }
 
 /// What cannot be looked at is not known to be true.
@@ -45,7 +46,7 @@ pub fn holds(ctx: &Ctx<'_>, since: Since, condition: &Condition) -> bool {
 pub fn is_unanswered(ctx: &Ctx<'_>, condition: Option<&Condition>) -> bool {
     match condition {
         Some(Condition::Asks(thread)) => {
-            let since = Since { at: ctx.now, tip: 0 };
+            let since = Since { at: ctx.now, tip: None };
             let facts = ctx.store.read();
             facts.and_then(|facts| Look { ctx, since, facts: &*facts }.is_owed(thread)).unwrap_or(false)
         }
@@ -57,8 +58,7 @@ pub fn is_unanswered(ctx: &Ctx<'_>, condition: Option<&Condition>) -> bool {
 /// The archive has what the store had when the recovery began; what came since is not what was missing.
 fn current(ctx: &Ctx<'_>, since: Since) -> Result<bool> {
     let Some((_, store)) = ctx.bus.open(&ctx.project)? else { return Ok(false) };
-    let tip = store.read()?.tip()?.number;
-    Ok(tip > 0 && store.archived()? >= if since.tip == 0 { tip } else { since.tip.min(tip) })
+    lag::is_current(&*store, since.tip)
 }
 
 struct Look<'a> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::Ctx;
 use super::super::writing::internal;
-use super::holds::Since;
+use super::holds::{self, Since};
 use super::{Input, breaker, failure};
 use crate::domain::time::Span;
 use crate::error::{Code, Refused};
@@ -23,6 +23,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether what must be true after a step is true.
+    pub fn holds(&self, ctx: &Ctx<'_>, step: &Step) -> bool {
+        step.condition.as_ref().is_some_and(|condition| holds::holds(ctx, self.since, condition))
+    }
+
     /// From the kept failure, or from the values that were given; where the store does not answer, from these alone.
     pub fn of(ctx: &Ctx<'_>, input: &Input) -> Result<Plan> {
         let code = input.code;
@@ -37,9 +42,10 @@ impl Plan {
         details.extend(given);
         derive(ctx, code, &mut details);
         let setting = setting(ctx, code, kept.as_ref().map(|(key, _)| key.clone()));
-        let is_bare = kept.is_none() && details.is_empty() && playbook::lacks(&playbook, &details);
+        let lacks = kept.is_none() && playbook::lacks(&playbook, &details);
         let steps = playbook::steps(&playbook, &Refused { code, message: String::new(), details }, &setting);
-        let steps = if !is_bare || steps.iter().any(|step| !step.is_retry) {
+        let is_bare = lacks && steps.iter().all(|step| step.is_retry);
+        let steps = if !is_bare {
             steps
         } else if input.dry_run {
             playbook::outline(&playbook, code, &setting)
@@ -51,7 +57,7 @@ impl Plan {
             return Err(Code::InputInvalid.refuse(text));
         };
         let at = kept.as_ref().map_or_else(|| ctx.now.minus(LATELY), |(_, failure)| failure.at);
-        let tip = ctx.store.read().and_then(|facts| facts.tip()).map_or(0, |tip| tip.number);
+        let tip = ctx.store.read().and_then(|facts| facts.tip()).map(|tip| tip.number).ok();
         Ok(Plan { code, kept, since: Since { at, tip }, steps })
     }
 }
@@ -71,8 +77,8 @@ fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<Known> {
 
 /// What follows from the class, for those who were not told.
 fn derive(ctx: &Ctx<'_>, code: Code, details: &mut Map<String, Value>) {
-    let folder = ctx.installation.folder().filter(|_| code.is_about_the_store() && code.details().contains(&"path"));
-    if let Some(folder) = folder.filter(|_| !details.contains_key("path")) {
+    if code.is_about_the_store() && code.details().contains(&"path") && !details.contains_key("path") {
+        let folder = ctx.installation.folder();
         let is_archives = code.as_str().starts_with("ARCHIVE_");
         let path = if is_archives { format!("{folder}/archive.git") } else { folder };
         details.insert("path".to_owned(), Value::from(path));
