@@ -96,7 +96,7 @@ fn look(app: &App, home: &Home, project: Option<&ProjectKey>) -> Vec<Finding> {
 
 fn of_the_project(app: &App, home: &Home, project: &ProjectKey, setting: &Setting) -> Vec<Finding> {
     let folder = home.folder(project);
-    let nobody = || Finding::new("store", Severity::Note, format!("nobody has started in {project} yet"));
+    let nobody = || Finding::nobody("store", format!("nobody has started in {project} yet"), setting);
     if std::fs::symlink_metadata(&folder).is_err() {
         return vec![nobody()];
     }

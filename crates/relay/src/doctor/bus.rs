@@ -52,11 +52,11 @@ pub fn on_the_bus(ctx: &Ctx<'_>, setting: &Setting) -> Result<Vec<Finding>> {
         let Some(first) = items.first() else { continue };
         let noun = if items.len() == 1 { one } else { many };
         let text = format!("{} {noun}: {}", items.len(), first.text);
-        let finding = Finding { class: Some(class.to_owned()), ..Finding::new("debt", severity, text) };
+        let finding = Finding::told("debt", severity, class, text);
         found.push(finding.step("see each of them with the command that pays it", &["look", "debt"], setting));
     }
     if debt.iter().all(is_beside) {
-        found.push(Finding::new("debt", Severity::Ok, "no coordination debt"));
+        found.push(Finding::fine("debt", "no coordination debt"));
     }
     Ok(found)
 }
@@ -70,12 +70,11 @@ pub fn beside(note: &Note, setting: &Setting) -> Finding {
     let class = note.class().to_owned();
     let question = note.text.lines().next().filter(|line| !line.is_empty()).unwrap_or(&note.case);
     let text = format!("{question} ({})", note.path.display());
-    let finding = Finding::new("question", Severity::Warning, text);
+    let finding = Finding::told("question", Severity::Warning, class.as_str(), text);
     let is_the_stores = Code::parse(&class).is_some_and(Code::is_about_the_store);
-    let finding = if is_the_stores {
+    if is_the_stores {
         finding.step("see how far its way out holds", &["recover", &class, "--dry-run"], setting)
     } else {
         finding.step("do what it says; then this takes it away, or you do", &["doctor", "--fix"], setting)
-    };
-    Finding { class: Some(class), ..finding }
+    }
 }

@@ -8,13 +8,13 @@ use relay_store::archive::Archive;
 use relay_store::filesystem::check_owner;
 use relay_store::fitness;
 
-use super::{Finding, Severity};
+use super::{Finding, Severity, store::open_to_others};
 use crate::human;
 
 pub fn of_the_machine(home: &Home, setting: &Setting) -> Vec<Finding> {
-    let mut found = vec![Finding::new("relay", Severity::Ok, format!("relay {}", env!("CARGO_PKG_VERSION")))];
+    let mut found = vec![Finding::fine("relay", format!("relay {}", env!("CARGO_PKG_VERSION")))];
     found.push(match Archive::of(home.root()).git_version() {
-        Ok(version) => Finding::new("git", Severity::Ok, version),
+        Ok(version) => Finding::fine("git", version),
         // Sends go on without it; only the copy does not.
         Err(refusal) => Finding::refused("git", Severity::Warning, &refusal, setting),
     });
@@ -28,13 +28,12 @@ pub fn of_the_machine(home: &Home, setting: &Setting) -> Vec<Finding> {
             let refusal = Code::StoreReadonly.refuse(text).with("path", home.root().to_string_lossy());
             Finding::refused("home", Severity::Error, &refusal, setting)
         } else if !fitness::is_open_to_others(home.root()) {
-            Finding::new("home", Severity::Ok, text)
+            Finding::fine("home", text)
         } else {
-            let finding = Finding::new("home", Severity::Warning, format!("{text}, which others can read"));
-            finding.step("close it to others", &["doctor", "--fix"], setting)
+            open_to_others("home", format!("{text}, which others can read"), setting)
         });
     } else {
-        found.push(Finding::new("home", Severity::Note, format!("{} is not there yet", home.root().display())));
+        found.push(Finding::nobody("home", format!("{} is not there yet", home.root().display()), setting));
     }
     found.push(credential(home, setting));
     found
@@ -43,7 +42,7 @@ pub fn of_the_machine(home: &Home, setting: &Setting) -> Vec<Finding> {
 fn credential(home: &Home, setting: &Setting) -> Finding {
     let is_there = home.root().join(HUMAN).exists();
     match human::verify(home.root()) {
-        Ok(()) => Finding::new("human", Severity::Ok, "the human's credential is on this machine"),
+        Ok(()) => Finding::fine("human", "the human's credential is on this machine"),
         Err(refusal) => {
             // Nobody needs one before there is something to decide.
             let severity = if is_there { Severity::Error } else { Severity::Note };

@@ -41,18 +41,28 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn new(check: &'static str, severity: Severity, text: impl Into<String>) -> Self {
-        Finding { check, severity, text: text.into(), class: None, playbook: Vec::new(), code: None }
+    /// As it should be.
+    pub fn fine(check: &'static str, text: impl Into<String>) -> Self {
+        let (severity, text) = (Severity::Ok, text.into());
+        Finding { check, severity, text, class: None, playbook: Vec::new(), code: None }
+    }
+
+    /// What the class says elsewhere, found before it gets in anybody's way; the step is this finding's own.
+    pub fn told(check: &'static str, severity: Severity, class: impl Into<String>, text: impl Into<String>) -> Self {
+        Finding { severity, class: Some(class.into()), ..Finding::fine(check, text) }
     }
 
     /// What an error would have said here.
     pub fn refused(check: &'static str, severity: Severity, refusal: &Refusal, setting: &Setting) -> Self {
         let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, setting);
-        Finding::new(check, severity, refusal.message.clone()).of(refusal.code, steps)
+        let finding = Finding::told(check, severity, refusal.code.to_string(), refusal.message.clone());
+        Finding { code: Some(refusal.code), playbook: steps, ..finding }
     }
 
-    fn of(self, code: Code, playbook: Vec<Step>) -> Self {
-        Finding { class: Some(code.to_string()), code: Some(code), playbook, ..self }
+    /// Nobody is here yet, and that is no fault.
+    pub fn nobody(check: &'static str, text: impl Into<String>, setting: &Setting) -> Self {
+        let finding = Finding::told(check, Severity::Note, Code::AgentNotRegistered.to_string(), text);
+        finding.step("the first agent begins it", &["start"], setting)
     }
 
     /// The one command that helps.

@@ -9,6 +9,7 @@ use relay_core::error::Code;
 use relay_core::playbook::{Setting, Step, Who};
 use relay_core::store::{Errand, EventQuery, Facts, Result, Store};
 use relay_core::verbs::lag::ArchiveShape;
+use relay_core::wire::v1::SignalCode;
 use relay_store::sqlite::Sqlite;
 use relay_store::{Home, fitness};
 
@@ -30,8 +31,8 @@ pub fn of_a_project(home: &Home, key: &ProjectKey) -> Finding {
     let setting = Setting { project: Some(key.to_string()), ..Setting::default() };
     let looked = home.open_existing(key).and_then(|store| store.map(|store| store.check_chain_tip()).transpose());
     match looked {
-        Ok(Some(())) => Finding::new("project", Severity::Ok, format!("the store of {key} opens")),
-        Ok(None) => Finding::new("project", Severity::Note, format!("the store of {key} was never begun")),
+        Ok(Some(())) => Finding::fine("project", format!("the store of {key} opens")),
+        Ok(None) => Finding::nobody("project", format!("the store of {key} was never begun"), &setting),
         Err(refusal) => Finding::refused("project", Severity::Error, &refusal, &setting),
     }
 }
@@ -41,27 +42,18 @@ pub fn of_the_files(folder: &Path, setting: &Setting) -> Vec<Finding> {
     let mut found = Vec::new();
     let open = fitness::open_to_others(folder);
     found.push(match open.first() {
-        None => Finding::new("permissions", Severity::Ok, "nobody else can read the store"),
+        None => Finding::fine("permissions", "nobody else can read the store"),
         Some(first) => {
             let more = if open.len() > 1 { format!(" and {} more", open.len() - 1) } else { String::new() };
-            let text = format!("others can read {}{more}", first.display());
-            Finding::new("permissions", Severity::Warning, text).step(
-                "close it to others",
-                &["doctor", "--fix"],
-                setting,
-            )
+            open_to_others("permissions", format!("others can read {}{more}", first.display()), setting)
         }
     });
     found.push(disk(folder, setting));
-    let left = fitness::leftovers(folder);
-    if let Some(first) = left.first() {
-        let text = format!("a process died at its work and left {}", first.display());
-        let finding = Finding::new("leftovers", Severity::Note, text);
-        found.push(finding.step("a drain takes it away", &["drain", "--wait"], setting));
-    }
-    for lock in fitness::stale_locks(folder) {
-        let text = format!("git left the lock {}", lock.display());
-        let finding = Finding::new("locks", Severity::Note, text);
+    let left = fitness::leftovers(folder).into_iter().next().map(|path| (SignalCode::Recovered, "leftovers", path));
+    let locks = fitness::stale_locks(folder).into_iter().map(|path| (SignalCode::ArchiveLags, "locks", path));
+    for (class, check, path) in left.into_iter().chain(locks) {
+        let text = format!("a process died at its work; nothing is lost, and it left {}", path.display());
+        let finding = Finding::told(check, Severity::Note, class.as_str(), text);
         found.push(finding.step("a drain takes it away", &["drain", "--wait"], setting));
     }
     if folder.join("unsynced").exists() {
@@ -72,13 +64,20 @@ pub fn of_the_files(folder: &Path, setting: &Setting) -> Vec<Finding> {
     found
 }
 
+/// It is still its owner's own, but not alone.
+pub fn open_to_others(check: &'static str, text: String, setting: &Setting) -> Finding {
+    let finding = Finding::told(check, Severity::Warning, Code::StoreForeign.to_string(), text);
+    finding.step("close it to others", &["doctor", "--fix"], setting)
+}
+
 fn disk(folder: &Path, setting: &Setting) -> Finding {
     let Some((free, total)) = fitness::room(folder) else {
-        return Finding::new("room", Severity::Note, "how much room the disk has cannot be said");
+        let refusal = Code::StoreIo.refuse("how much room the disk has cannot be said");
+        return Finding::refused("room", Severity::Note, &refusal.with("path", folder.to_string_lossy()), setting);
     };
     let text = format!("{} of {} are free on the disk of the store", render::bytes(free), render::bytes(total));
     if free >= ROOM_LITTLE {
-        return Finding::new("room", Severity::Ok, text);
+        return Finding::fine("room", text);
     }
     let severity = if free < ROOM_NONE { Severity::Error } else { Severity::Warning };
     let refusal = Code::StoreFull.refuse(text).with("path", folder.to_string_lossy());
@@ -94,11 +93,7 @@ pub fn of_the_store(store: &Sqlite, folder: &Path, now: Timestamp, setting: &Set
     };
     ask("store", Severity::Error, health(store, folder, setting));
     let chain = store.check_chain_tip();
-    ask(
-        "chain",
-        Severity::Error,
-        chain.map(|()| vec![Finding::new("chain", Severity::Ok, "its end is as it was written")]),
-    );
+    ask("chain", Severity::Error, chain.map(|()| vec![Finding::fine("chain", "its end is as it was written")]));
     let gate = gate(store);
     // Whoever waits for long is busy; whoever cannot write at all is not.
     let is_busy = gate.as_ref().is_err_and(|refusal| refusal.code == Code::StoreBusy);
@@ -122,18 +117,19 @@ fn health(store: &Sqlite, folder: &Path, setting: &Setting) -> Result<Vec<Findin
     let much = health.log_bytes > LOG_MUCH;
     let log = if much { format!("{log}; somebody keeps an old view of it open") } else { log };
     let log = if much {
-        Finding::new("log", Severity::Warning, log).step("a drain folds it", &["drain", "--wait"], setting)
+        let finding = Finding::told("log", Severity::Warning, Code::StoreBusy.to_string(), log);
+        finding.step("once that one is gone, a drain folds it", &["drain", "--wait"], setting)
     } else {
-        Finding::new("log", Severity::Ok, log)
+        Finding::fine("log", log)
     };
-    Ok(vec![Finding::new("store", Severity::Ok, text), log])
+    Ok(vec![Finding::fine("store", text), log])
 }
 
 /// Takes a turn and gives it back: whoever holds the gate for long is named.
 fn gate(store: &Sqlite) -> Result<Vec<Finding>> {
     let errand = Errand { verb: "doctor", agent: "", wait: GATE_PATIENCE, durable: false };
     store.begin(errand).map(drop)?;
-    Ok(vec![Finding::new("gate", Severity::Ok, "the gate is free")])
+    Ok(vec![Finding::fine("gate", "the gate is free")])
 }
 
 fn clock(store: &Sqlite, now: Timestamp) -> Result<Vec<Finding>> {
@@ -144,8 +140,8 @@ fn clock(store: &Sqlite, now: Timestamp) -> Result<Vec<Finding>> {
             let text = format!("event #{} is dated {at}, ahead of this clock", tip.number);
             let why = "a person sets the clock; nothing is lost, since order comes from the numbers";
             let step = Step { step: 1, why: why.to_owned(), who: Some(Who::Person), ..Step::default() };
-            let finding = Finding::new("clock", Severity::Warning, text);
-            Finding { class: Some("CLOCK_JUMPED".to_owned()), playbook: vec![step], ..finding }
+            let finding = Finding::told("clock", Severity::Warning, SignalCode::ClockJumped.as_str(), text);
+            Finding { playbook: vec![step], ..finding }
         })
         .into_iter()
         .collect())
@@ -156,7 +152,7 @@ fn archive(store: &Sqlite, now: Timestamp, setting: &Setting) -> Result<Vec<Find
     store.archived()?;
     let archive = ArchiveShape::of(store, &*facts)?;
     Ok(vec![match archive.signal(&*facts, now)? {
-        None => Finding::new("archive", Severity::Ok, format!("the git archive is at #{}", archive.number)),
+        None => Finding::fine("archive", format!("the git archive is at #{}", archive.number)),
         Some(signal) => {
             let refusal = Code::ArchiveBehind.refuse(signal.text).with("archived", archive.number);
             Finding::refused("archive", Severity::Warning, &refusal, setting)
@@ -176,7 +172,7 @@ fn growth(store: &Sqlite, folder: &Path) -> Result<Vec<Finding>> {
         render::bytes(per_event),
         render::bytes(archive_bytes)
     );
-    Ok(vec![Finding::new("growth", Severity::Ok, text)])
+    Ok(vec![Finding::fine("growth", text)])
 }
 
 /// How many events a day there were lately.
