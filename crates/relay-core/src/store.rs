@@ -321,7 +321,8 @@ pub struct Wait {
     pub patterns: Vec<String>,
 }
 
-pub trait Guard {
+/// An announcement that stands. It goes with whatever waits, to whichever thread looks next.
+pub trait Guard: Send {
     /// Replaces what was announced; the ticket stays.
     fn update(&mut self, wait: &Wait);
 }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
 use super::crossing;
-use super::wait::{self, Look};
+use super::wait::{self, Look, Waiter, Waiting};
 use super::writing::{self, Told, Writing, write};
-use super::{Ctx, Done, Outcome as Any, check_why, post, recipients};
+use super::{Begun, Ctx, Done, Outcome as Any, check_why, post, recipients};
 use crate::domain::agent::{Policy, Standing};
 use crate::domain::contact::{self, Asked, Decided, Door, GivenUp, Link, LinkState, Side};
 use crate::domain::event::{Happened, Number};
@@ -18,7 +18,7 @@ use crate::domain::routing::{self, Barrier};
 use crate::domain::shell;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
-use crate::store::{Facts, Result};
+use crate::store::{Facts, Guard, Result};
 use crate::wire::v1::LinkShape;
 pub(super) use across::{Tidings, decide_as_guest, keep_copy};
 use across::{across, note_tidings, tell};
@@ -48,10 +48,10 @@ pub struct Outcome {
     pub links: Option<Vec<LinkShape>>,
 }
 
-pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+pub fn begin(ctx: &Ctx<'_>, input: &Input) -> Result<Begun> {
     check(ctx, input)?;
     if input.list {
-        return list(ctx);
+        return list(ctx).map(Begun::Done);
     }
     let target =
         input.target.as_ref().ok_or_else(|| Code::InputInvalid.refuse("name somebody with --target, or say --list"))?;
@@ -70,11 +70,13 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
             told
         }
     };
-    let told = match input.wait {
-        Some(time) => answered(ctx, told, time)?,
-        None => told,
-    };
-    Ok(Done::new("link", told, Any::Link))
+    match (input.wait, &told.outcome.link) {
+        (Some(time), Some(asked)) if asked.state == LinkState::Requested => {
+            let asker = Asker::enter(ctx, asked.clone(), told)?;
+            Ok(Begun::Waits(Waiting::new(ctx, time, asker)))
+        }
+        _ => Ok(Begun::Done(Done::new("link", told, Any::Link))),
+    }
 }
 
 fn check(ctx: &Ctx<'_>, input: &Input) -> Result<()> {
@@ -401,36 +403,47 @@ fn not_found(message: String, other: &Party) -> Refusal {
     Code::LinkNotFound.refuse(message).with("name", other.to_string())
 }
 
-/// Waits for the other side's answer.
-fn answered(ctx: &Ctx<'_>, told: Told<Outcome>, time: Span) -> Result<Told<Outcome>> {
-    let Some(asked) = told.outcome.link.clone() else {
-        return Ok(told);
-    };
-    if asked.state != LinkState::Requested {
-        return Ok(told);
+/// Somebody who waits for the other side's answer.
+struct Asker {
+    from: Party,
+    to: Party,
+    asked: LinkShape,
+    told: Told<Outcome>,
+    _announced: Box<dyn Guard>,
+}
+
+impl Asker {
+    fn enter(ctx: &Ctx<'_>, asked: LinkShape, told: Told<Outcome>) -> Result<Self> {
+        let (from, to) = (Party::try_from(asked.from.clone())?, Party::try_from(asked.to.clone())?);
+        let announcement = wait::announcement(ctx, "link", from.clone(), vec![to.clone()], Vec::new());
+        let (announced, _) = wait::enter(ctx, &announcement)?;
+        Ok(Asker { from, to, asked, told, _announced: announced })
     }
-    let (from, to) = (Party::try_from(asked.from.clone())?, Party::try_from(asked.to.clone())?);
-    let announcement = wait::announcement(ctx, "link", from.clone(), vec![to.clone()], Vec::new());
-    let _announced = wait::enter(ctx, &announcement)?;
-    let answer = wait::until(ctx, time, |now| {
-        let link = ctx.store.read()?.link(&from, &to)?;
-        Ok(match link.filter(|link| link.state(now) != LinkState::Requested) {
-            Some(link) => Look::Ready(link),
-            None => Look::NotYet { again_at: Some(asked.expires_at) },
-        })
-    })?;
-    match answer {
-        Some(link) if link.state(ctx.clock.now()) == LinkState::Accepted => {
-            let shape = LinkShape { why: None, ..LinkShape::of(&link, ctx.clock.now()) };
-            Ok(Told { outcome: Outcome { link: Some(shape), links: None }, ..told })
+}
+
+impl Waiter for Asker {
+    fn look(&mut self, ctx: &Ctx<'_>) -> Result<Look> {
+        let (from, to) = (&self.from, &self.to);
+        let link = ctx.store.read()?.link(from, to)?;
+        let Some(link) = link.filter(|link| link.state(ctx.now) != LinkState::Requested) else {
+            return Ok(Look::NotYet { again_at: Some(self.asked.expires_at) });
+        };
+        match link.state(ctx.now) {
+            LinkState::Accepted => {
+                let shape = LinkShape { why: None, ..LinkShape::of(&link, ctx.now) };
+                let told = Told { outcome: Outcome { link: Some(shape), links: None }, ..self.told.clone() };
+                Ok(Look::Ready(Done::new("link", told, Any::Link)))
+            }
+            LinkState::Blocked => Err(refused(from, to, Barrier::Blocked, Some(&link))),
+            _ => Err(not_found(format!("the request to {to} ended without an answer"), to)),
         }
-        Some(link) if link.state(ctx.clock.now()) == LinkState::Blocked => {
-            Err(refused(&from, &to, Barrier::Blocked, Some(&link)))
-        }
-        Some(_) => Err(not_found(format!("the request to {to} ended without an answer"), &to)),
-        None => Err(Code::WaitTimeout
-            .refuse(format!("{to} did not answer within {time}; the request #{} still waits", asked.id))
+    }
+
+    fn in_vain(&self, _: &Ctx<'_>, time: Span) -> Result<Done> {
+        let (to, id) = (&self.to, self.asked.id);
+        Err(Code::WaitTimeout
+            .refuse(format!("{to} did not answer within {time}; the request #{id} still waits"))
             .with("name", to.to_string())
-            .with("id", asked.id)),
+            .with("id", id))
     }
 }

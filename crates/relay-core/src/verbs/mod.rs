@@ -43,6 +43,7 @@ use crate::wire::v1::Signal;
 
 pub use actor::Actor;
 pub use poll::Afterwards;
+pub use wait::Waiting;
 
 /// Everything a verb may use.
 pub struct Ctx<'a> {
@@ -180,16 +181,24 @@ impl Done {
     }
 }
 
-/// Runs any request; every front comes through here.
-pub fn run(ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
-    match request {
+/// What a request comes to at first: an answer, or a wait for one.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is handed on at once")]
+pub enum Begun {
+    Done(Done),
+    Waits(Waiting),
+}
+
+/// Begins any request; every front comes through here. One that has to wait is handed back instead of blocking: whoever
+/// takes it watches the store, and then looks at once, whenever something was committed, and when its patience is over.
+pub fn begin(ctx: &Ctx<'_>, request: &Request) -> Result<Begun> {
+    let done = match request {
+        Request::Reserve(input) => return reserve::begin(ctx, input),
+        Request::Link(input) => return link::begin(ctx, input),
+        Request::Poll(input) => return poll::begin(ctx, input),
         Request::Start(input) => start::run(ctx, input),
         Request::Prepare(input) => prepare::run(ctx, input),
-        Request::Reserve(input) => reserve::run(ctx, input),
         Request::Release(input) => release::run(ctx, input),
-        Request::Link(input) => link::run(ctx, input),
         Request::Send(input) => send::run(ctx, input),
-        Request::Poll(input) => poll::run(ctx, input),
         Request::Ack(input) => ack::run(ctx, input),
         Request::Look(input) => look::run(ctx, input),
         Request::Recover(input) => recover::run(ctx, input),
@@ -197,6 +206,15 @@ pub fn run(ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
         Request::Standing(input) => standing::run(ctx, input),
         Request::Leave(input) => leave::run(ctx, input),
         Request::Redact(input) => redact::run(ctx, input),
+    };
+    done.map(Begun::Done)
+}
+
+/// Runs any request to its end, blocking while it waits.
+pub fn run(ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
+    match begin(ctx, request)? {
+        Begun::Done(done) => Ok(done),
+        Begun::Waits(waiting) => waiting.finish(ctx),
     }
 }
 
@@ -216,10 +234,20 @@ pub fn acting_party(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts) -> Result<cr
 impl Ctx<'_> {
     /// The same caller with a fresh look at the clock and another key: for the steps of a playbook.
     pub(crate) fn step(&self, key: &str) -> Ctx<'_> {
+        self.later(Key { text: key.to_owned(), chosen: true })
+    }
+
+    /// The same request again, later: the same key and a fresh look at the clock.
+    pub(crate) fn step_with_own_key(&self) -> Ctx<'_> {
+        self.later(self.key.clone())
+    }
+
+    /// The same caller with a fresh look at the clock, for the request of this key.
+    fn later(&self, key: Key) -> Ctx<'_> {
         Ctx {
             caller: self.caller.clone(),
             project: self.project.clone(),
-            key: Key { text: key.to_owned(), chosen: true },
+            key,
             now: self.clock.now(),
             store: self.store,
             bus: self.bus,
@@ -230,10 +258,5 @@ impl Ctx<'_> {
             limits: self.limits,
             pid: self.pid,
         }
-    }
-
-    /// The same request again, later: the same key and a fresh look at the clock.
-    pub(crate) fn step_with_own_key(&self) -> Ctx<'_> {
-        Ctx { key: self.key.clone(), ..self.step(&self.key.text) }
     }
 }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
 use super::contested::{self, News};
-use super::wait::{self, Look};
+use super::wait::{self, Look, Waiter, Waiting};
 use super::writing::{Told as Telling, signals_for};
-use super::{Ctx, Done, Outcome as Any, crossing, start};
+use super::{Begun, Ctx, Done, Outcome as Any, crossing, start};
 use crate::domain::contact::GivenUp;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Happened, Number, Told};
@@ -15,7 +15,7 @@ use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
 use crate::domain::view::Viewer;
 use crate::error::Code;
-use crate::store::{Errand, Facts, InboxQuery, Result};
+use crate::store::{Errand, Facts, Guard, InboxQuery, Result};
 use crate::wire::v1::{ContestedShape, MessageShape};
 
 /// How long noting "surfaced" may wait for its turn; after that the mail is shown again.
@@ -58,7 +58,7 @@ pub struct Afterwards {
     pub told: Vec<Told>,
 }
 
-pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+pub fn begin(ctx: &Ctx<'_>, input: &Input) -> Result<Begun> {
     if let Some(limit) = input.limit
         && !(1..=ctx.limits.page).contains(&limit)
     {
@@ -66,14 +66,17 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     }
     settle(ctx)?;
     let from = sender(ctx, input)?;
+    let facts = ctx.store.read()?;
+    let actor = actor::acting(ctx, &*facts)?;
+    let page = page(ctx, &*facts, &actor, input, from.as_ref())?;
     match input.wait {
-        Some(time) => waiting(ctx, input, from.as_ref(), time),
-        None => {
-            let facts = ctx.store.read()?;
-            let actor = actor::acting(ctx, &*facts)?;
-            let page = page(ctx, &*facts, &actor, input, from.as_ref(), false, ctx.now)?;
-            finish(ctx, &*facts, &actor, input, page)
+        // Who has something to read waits for nobody.
+        Some(time) if !page.is_news => {
+            drop(facts);
+            let at_the_inbox = AtTheInbox::enter(ctx, input, from, actor)?;
+            Ok(Begun::Waits(Waiting::new(ctx, time, at_the_inbox)))
         }
+        _ => finish(ctx, &*facts, &actor, input, page).map(Begun::Done),
     }
 }
 
@@ -125,16 +128,8 @@ struct Page {
     has_more: bool,
 }
 
-fn page(
-    ctx: &Ctx<'_>,
-    facts: &dyn Facts,
-    actor: &Actor,
-    input: &Input,
-    from: Option<&Party>,
-    waits: bool,
-    now: Timestamp,
-) -> Result<Page> {
-    let me = actor.party();
+fn page(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor, input: &Input, from: Option<&Party>) -> Result<Page> {
+    let (me, now) = (actor.party(), ctx.now);
     let query = InboxQuery {
         recipient: &me,
         after: input.after.unwrap_or(0),
@@ -154,7 +149,7 @@ fn page(
             })
         })
     };
-    if waits && !is_new(&messages) {
+    if input.wait.is_some() && !is_new(&messages) {
         // New mail behind a full page of old mail, or before the cursor, must not hide: it is what the caller waits for.
         messages = facts.inbox(&InboxQuery { after: 0, never_surfaced: true, with_read: false, ..query.clone() })?;
     }
@@ -198,35 +193,46 @@ fn page(
     Ok(Page { outcome, afterwards, changes_at: news.changes_at, is_news, has_more })
 }
 
-fn waiting(ctx: &Ctx<'_>, input: &Input, from: Option<&Party>, time: Span) -> Result<Done> {
-    let actor = actor::acting(ctx, &*ctx.store.read()?)?;
-    if let Some(agent) = actor.agent() {
-        ctx.store.presence().touch(&agent.name, ctx.now);
+/// Somebody who waits for mail, or for news of contested claims.
+struct AtTheInbox {
+    input: Input,
+    from: Option<Party>,
+    actor: Actor,
+    _announced: Box<dyn Guard>,
+}
+
+impl AtTheInbox {
+    fn enter(ctx: &Ctx<'_>, input: &Input, from: Option<Party>, actor: Actor) -> Result<Self> {
+        if let Some(agent) = actor.agent() {
+            ctx.store.presence().touch(&agent.name, ctx.now);
+        }
+        let for_whom = from.clone().into_iter().collect();
+        let announcement = wait::announcement(ctx, "poll", actor.party(), for_whom, Vec::new());
+        let announced = match from {
+            Some(_) => wait::enter(ctx, &announcement)?.0,
+            None => ctx.store.presence().enter(&announcement)?,
+        };
+        Ok(AtTheInbox { input: input.clone(), from, actor, _announced: announced })
     }
-    // Who has something to read waits for nobody.
-    let facts = ctx.store.read()?;
-    let there = page(ctx, &*facts, &actor, input, from, true, ctx.now)?;
-    if there.is_news {
-        return finish(ctx, &*facts, &actor, input, there);
-    }
-    drop(facts);
-    let for_whom = from.cloned().into_iter().collect();
-    let announcement = wait::announcement(ctx, "poll", actor.party(), for_whom, Vec::new());
-    let _guard =
-        if from.is_some() { wait::enter(ctx, &announcement)?.0 } else { ctx.store.presence().enter(&announcement)? };
-    let found = wait::until(ctx, time, |now| {
+}
+
+impl Waiter for AtTheInbox {
+    fn look(&mut self, ctx: &Ctx<'_>) -> Result<Look> {
         let facts = ctx.store.read()?;
         // Somebody may have taken the agent over meanwhile; the mail is for that one.
         actor::acting(ctx, &*facts)?;
-        let page = page(ctx, &*facts, &actor, input, from, true, now)?;
-        Ok(if page.is_news { Look::Ready(page) } else { Look::NotYet { again_at: page.changes_at } })
-    })?;
-    let facts = ctx.store.read()?;
-    let page = match found {
-        Some(page) => page,
-        None => nothing(ctx, &*facts, &actor, input)?,
-    };
-    finish(ctx, &*facts, &actor, input, page)
+        let page = page(ctx, &*facts, &self.actor, &self.input, self.from.as_ref())?;
+        if !page.is_news {
+            return Ok(Look::NotYet { again_at: page.changes_at });
+        }
+        finish(ctx, &*facts, &self.actor, &self.input, page).map(Look::Ready)
+    }
+
+    fn in_vain(&self, ctx: &Ctx<'_>, _: Span) -> Result<Done> {
+        let facts = ctx.store.read()?;
+        let page = nothing(ctx, &*facts, &self.actor, &self.input)?;
+        finish(ctx, &*facts, &self.actor, &self.input, page)
+    }
 }
 
 /// The answer at the deadline: ok, and empty.

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::actor;
 use super::broad::Breadth;
-use super::wait::{self, Look};
+use super::wait::{self, Look, Waiter, Waiting};
 use super::wanted::{Claim, Wanted};
-use super::writing::{Told, Writing, write};
-use super::{Ctx, Done, Outcome as Any};
+use super::writing::{Writing, write};
+use super::{Begun, Ctx, Done, Outcome as Any};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, Limits, TTL_DEFAULT, TTL_LONG};
@@ -19,7 +19,7 @@ use crate::domain::reservation::{Reservation, ttl_is_valid};
 use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
 use crate::error::{Code, Refusal};
-use crate::store::{Facts, Result, Wait};
+use crate::store::{Facts, Guard, Result, Wait};
 use crate::wire::v1::{ConflictShape, GrantedShape, SignalCode};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Outcome {
     pub conflicts_total: usize,
 }
 
-pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+pub fn begin(ctx: &Ctx<'_>, input: &Input) -> Result<Begun> {
     if input.patterns.is_empty() {
         return Err(Code::InputInvalid.refuse("name at least one pattern"));
     }
@@ -52,11 +52,20 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     let wanted = Wanted::new(ctx, &input.patterns)?;
     // How long the caller waits is no part of what it asks for.
     let asked = Input { wait: None, ..input.clone() };
-    let told = match input.wait {
-        Some(time) => when_free(ctx, &asked, &wanted, time),
-        None => write(ctx, "reserve", &asked, |writing| story(writing, &asked, &wanted, None)),
-    };
-    let told = told.map_err(|refusal| with_wish(refusal, input, &wanted))?;
+    // Whoever has no ticket yet stands behind everybody who has one.
+    let behind_all = input.wait.map(|_| u64::MAX);
+    match (claim(ctx, &asked, &wanted, behind_all), input.wait) {
+        (Err(refusal), Some(time)) if refusal.code == Code::FileReservationConflict => {
+            let in_line = InLine::enter(ctx, asked, wanted, refusal)?;
+            Ok(Begun::Waits(Waiting::new(ctx, time, in_line)))
+        }
+        (Err(refusal), _) => Err(with_wish(refusal, &asked, &wanted)),
+        (Ok(done), _) => Ok(Begun::Done(done)),
+    }
+}
+
+fn claim(ctx: &Ctx<'_>, input: &Input, wanted: &Wanted, ticket: Option<u64>) -> Result<Done> {
+    let told = write(ctx, "reserve", input, |writing| story(writing, input, wanted, ticket))?;
     Ok(Done::new("reserve", told, Any::Reserve))
 }
 
@@ -360,53 +369,64 @@ fn behind(earlier: &Wait) -> Refusal {
         .with("holders", serde_json::json!([earlier.agent.to_string()]))
 }
 
-/// Waits until everything wanted is free, first come first served.
-fn when_free(ctx: &Ctx<'_>, input: &Input, wanted: &Wanted, time: Span) -> Result<Told<Outcome>> {
-    let attempt = |ticket| {
-        write(&ctx.step_with_own_key(), "reserve", input, |writing| story(writing, input, wanted, Some(ticket)))
-    };
-    // Whoever has no ticket yet stands behind everybody who has one.
-    let mut last = match attempt(u64::MAX) {
-        Err(refusal) if refusal.code == Code::FileReservationConflict => refusal,
-        other => return other,
-    };
-    let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
-    let mut place = wait::announcement(ctx, "reserve", me, holders(&last), wanted.texts());
-    let (mut guard, ticket) = wait::enter(ctx, &place)?;
-    place.ticket = ticket;
-    let granted = wait::until(ctx, time, |now| {
-        // A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
-        let looked = match held(ctx, input, wanted, ticket, now)? {
-            Some(refusal) => Err(refusal),
-            None => attempt(ticket),
-        };
-        match looked {
-            Ok(told) => Ok(Look::Ready(told)),
-            Err(refusal) if refusal.code == Code::FileReservationConflict => {
-                place.for_whom = holders(&refusal);
-                wait::change(ctx, &mut *guard, &place)?;
-                let again_at = Some(free_at(ctx, &refusal));
-                last = refusal;
-                Ok(Look::NotYet { again_at })
-            }
-            Err(refusal) => Err(refusal),
-        }
-    })?;
-    granted.ok_or_else(|| {
-        Code::WaitTimeout
-            .refuse(format!("not free within {time}: {}", last.message))
-            .with("holders", last.details.get("holders").cloned().unwrap_or_default())
-    })
+/// Somebody who waits until everything wanted is free, first come first served.
+struct InLine {
+    input: Input,
+    wanted: Wanted,
+    place: Wait,
+    announced: Box<dyn Guard>,
+    /// What stood in the way at the last look.
+    last: Refusal,
 }
 
-/// Why the claim would not be granted at `now`.
-fn held(ctx: &Ctx<'_>, input: &Input, wanted: &Wanted, ticket: u64, now: Timestamp) -> Result<Option<Refusal>> {
-    let facts = ctx.store.read()?;
-    let actor = actor::acting(ctx, &*facts)?;
-    let agent = actor.must_be_agent("hold reservations")?;
-    let near = neighbours(&*facts, agent, wanted, now)?;
-    let clashes = clashes(&*facts, agent, &near, !input.shared, now)?;
-    Ok(obstacle(ctx, agent, wanted, &clashes, Some(ticket)))
+impl InLine {
+    fn enter(ctx: &Ctx<'_>, input: Input, wanted: Wanted, last: Refusal) -> Result<Self> {
+        let me = actor::acting(ctx, &*ctx.store.read()?)?.party();
+        let mut place = wait::announcement(ctx, "reserve", me, holders(&last), wanted.texts());
+        let (announced, ticket) = wait::enter(ctx, &place)?;
+        place.ticket = ticket;
+        Ok(InLine { input, wanted, place, announced, last })
+    }
+
+    /// A waiter looks before it asks: asking takes the gate, and that wakes every waiter, this one included.
+    fn ask(&self, ctx: &Ctx<'_>) -> Result<Done> {
+        match self.held(ctx)? {
+            Some(refusal) => Err(refusal),
+            None => claim(ctx, &self.input, &self.wanted, Some(self.place.ticket)),
+        }
+    }
+
+    /// Why the claim would not be granted now.
+    fn held(&self, ctx: &Ctx<'_>) -> Result<Option<Refusal>> {
+        let facts = ctx.store.read()?;
+        let actor = actor::acting(ctx, &*facts)?;
+        let agent = actor.must_be_agent("hold reservations")?;
+        let near = neighbours(&*facts, agent, &self.wanted, ctx.now)?;
+        let clashes = clashes(&*facts, agent, &near, !self.input.shared, ctx.now)?;
+        Ok(obstacle(ctx, agent, &self.wanted, &clashes, Some(self.place.ticket)))
+    }
+}
+
+impl Waiter for InLine {
+    fn look(&mut self, ctx: &Ctx<'_>) -> Result<Look> {
+        match self.ask(ctx) {
+            Err(refusal) if refusal.code == Code::FileReservationConflict => {
+                self.place.for_whom = holders(&refusal);
+                wait::change(ctx, &mut *self.announced, &self.place)?;
+                let again_at = Some(free_at(ctx, &refusal));
+                self.last = refusal;
+                Ok(Look::NotYet { again_at })
+            }
+            asked => asked.map(Look::Ready),
+        }
+    }
+
+    fn in_vain(&self, _: &Ctx<'_>, time: Span) -> Result<Done> {
+        let refusal = Code::WaitTimeout
+            .refuse(format!("not free within {time}: {}", self.last.message))
+            .with("holders", self.last.details.get("holders").cloned().unwrap_or_default());
+        Err(with_wish(refusal, &self.input, &self.wanted))
+    }
 }
 
 /// Who stands in the way.
@@ -419,5 +439,5 @@ fn holders(refusal: &Refusal) -> Vec<Party> {
 fn free_at(ctx: &Ctx<'_>, refusal: &Refusal) -> Timestamp {
     let told = refusal.details.get("free_at").and_then(|at| serde_json::from_value(at.clone()).ok());
     // Behind another waiter only its process's end may free the way, and that wakes nobody.
-    told.unwrap_or_else(|| ctx.clock.now().plus(Span::seconds(2)))
+    told.unwrap_or_else(|| ctx.now.plus(Span::seconds(2)))
 }

@@ -1,191 +1,154 @@
-//! Waiting for somebody: announced and checked under the gate, so that no two waits can close a ring unseen.
+//! Waiting: a request that has nothing to answer yet is put down, and taken up again for a look. Between two looks it holds
+//! neither a thread nor the store: only its announcement stands, in presence.
 
-use serde_json::json;
+mod ring;
 
-use super::Ctx;
-use crate::domain::name::{Party, ProjectKey};
+use std::ops::ControlFlow;
+
+use super::{Ctx, Done, Key};
+use crate::domain::name::Party;
 use crate::domain::time::{Span, Timestamp};
-use crate::error::Code;
-use crate::store::{Errand, Guard, Result, Tx, Wait};
+use crate::store::{Result, Wait};
+
+pub(super) use ring::{change, enter, is_awaited};
 
 /// A waiter looks again after this long even when nothing woke it.
 const SAFETY_LOOK: Span = Span::seconds(30);
+/// Whoever is late looks again after this long: a moment that has come must not make a busy loop.
+const SHORTEST_PAUSE: Span = Span::millis(1);
 
-/// Those in a ring may have been woken and not have looked yet. A ring that lasts longer than this stays.
-const PASSING_RING: Span = Span::seconds(2);
-const RING_LOOK: Span = Span::millis(20);
+/// A request that waits for something to happen. It borrows nothing of the context that it began with: a look may be made
+/// with another one, of the same caller in the same project and by the same clock. An answer or a refusal ends it; dropping
+/// it gives it up, and its announcement goes with it.
+pub struct Waiting {
+    waiter: Box<dyn Waiter>,
+    /// The key that the request began with, whatever later contexts say.
+    key: Key,
+    time: Span,
+    deadline: Deadline,
+    /// When time alone may change something.
+    again_at: Option<Timestamp>,
+}
 
-pub(super) enum Look<T> {
-    Ready(T),
+/// What a verb looks for while it waits. The context of each look has the key of the request and the time of the look.
+pub(super) trait Waiter: Send {
+    fn look(&mut self, ctx: &Ctx<'_>) -> Result<Look>;
+    /// The answer when all the time that it had is over.
+    fn in_vain(&self, ctx: &Ctx<'_>, time: Span) -> Result<Done>;
+}
+
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is handed on at once")]
+pub(super) enum Look {
+    Ready(Done),
     /// Nothing yet; time alone may change that at `again_at`.
     NotYet {
         again_at: Option<Timestamp>,
     },
 }
 
+impl Waiting {
+    /// Its first look is due at once: after the verb itself had looked, the wait had yet to be announced.
+    pub(super) fn new(ctx: &Ctx<'_>, time: Span, waiter: impl Waiter + 'static) -> Self {
+        let (key, deadline, again_at) = (ctx.key.clone(), Deadline::after(ctx, time), Some(ctx.clock.now()));
+        Waiting { waiter: Box::new(waiter), key, time, deadline, again_at }
+    }
+
+    /// One look. None: not yet. At the deadline the answer is that of the deadline: ok and empty for `poll`, `WAIT_TIMEOUT`
+    /// for `reserve` and `link`.
+    pub fn look(&mut self, ctx: &Ctx<'_>) -> Result<Option<Done>> {
+        let ctx = &ctx.later(self.key.clone());
+        match self.waiter.look(ctx)? {
+            Look::Ready(done) => Ok(Some(done)),
+            Look::NotYet { .. } if self.deadline.is_over(ctx) => self.waiter.in_vain(ctx, self.time).map(Some),
+            Look::NotYet { again_at } => {
+                self.again_at = again_at;
+                Ok(None)
+            }
+        }
+    }
+
+    /// How long it may be left alone if nothing wakes it: until time alone may change something, the deadline, or the
+    /// safety look.
+    pub fn patience(&self, ctx: &Ctx<'_>) -> Span {
+        let now = ctx.clock.now();
+        patience(self.deadline.left(ctx), self.again_at.map(|at| at.since(now)))
+    }
+
+    /// Blocks until it has ended: for a front that has nothing else to do.
+    pub(super) fn finish(mut self, ctx: &Ctx<'_>) -> Result<Done> {
+        until(ctx, || {
+            Ok(match self.look(ctx)? {
+                Some(done) => ControlFlow::Break(done),
+                None => ControlFlow::Continue(self.patience(ctx)),
+            })
+        })
+    }
+}
+
+fn patience(left: Span, until_again: Option<Span>) -> Span {
+    let until_again = until_again.map_or(SAFETY_LOOK, |span| span.max(SHORTEST_PAUSE));
+    left.min(until_again).min(SAFETY_LOOK)
+}
+
 pub fn announcement(ctx: &Ctx<'_>, verb: &str, agent: Party, for_whom: Vec<Party>, patterns: Vec<String>) -> Wait {
     Wait { agent, verb: verb.to_owned(), pid: ctx.pid, ticket: 0, for_whom, patterns }
 }
 
-/// Announces a wait and draws its ticket, or refuses it when those waited for already wait for the caller.
-pub(super) fn enter(ctx: &Ctx<'_>, wait: &Wait) -> Result<(Box<dyn Guard>, u64)> {
-    let agent = wait.agent.to_string();
-    let gate =
-        ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;
-    let presence = ctx.store.presence();
-    let ticket = presence.waits().iter().map(|other| other.ticket).max().unwrap_or(0) + 1;
-    let wait = Wait { ticket, ..wait.clone() };
-    let guard = presence.enter(&wait)?;
-    close_no_ring(ctx, gate, &wait)?;
-    Ok((guard, ticket))
-}
+/// A moment in the time that only ever goes forward.
+#[derive(Clone, Copy)]
+struct Deadline(Span);
 
-/// Announces that a wait is for others now, or refuses it as it would a new one.
-pub(super) fn change(ctx: &Ctx<'_>, guard: &mut dyn Guard, wait: &Wait) -> Result<()> {
-    let is_the_same = |other: &Wait| is_one(other, wait) && other.for_whom == wait.for_whom;
-    if ctx.store.presence().waits().iter().any(is_the_same) {
-        return Ok(());
+impl Deadline {
+    fn after(ctx: &Ctx<'_>, time: Span) -> Self {
+        Deadline(Span::millis(ctx.clock.monotonic().as_millis().saturating_add(time.as_millis().max(0))))
     }
-    let agent = wait.agent.to_string();
-    let gate =
-        ctx.store.begin(Errand { verb: &wait.verb, agent: &agent, wait: ctx.limits.gate_wait, durable: false })?;
-    guard.update(wait);
-    close_no_ring(ctx, gate, wait)
-}
 
-fn is_one(one: &Wait, other: &Wait) -> bool {
-    one.pid == other.pid && one.ticket == other.ticket
-}
-
-/// Looks after the wait was announced: a ring through another project, which has a gate of its own, is then seen by
-/// the one that closes it, whoever that is. The waits of this project are those of the moment in which the gate was
-/// held; whoever comes later looks for itself. Other projects are looked at after it was given up, since opening one may
-/// take its gate.
-fn close_no_ring<'a>(ctx: &'a Ctx<'a>, gate: Box<dyn Tx + 'a>, wait: &Wait) -> Result<()> {
-    let closed = |here: &[Wait]| ring(|party| awaited(ctx, here, wait, party), &wait.agent, &wait.for_whom);
-    let here = ctx.store.presence().waits();
-    drop(gate);
-    let Some(mut ring) = closed(&here) else {
-        return Ok(());
-    };
-    let passed = until(ctx, PASSING_RING, |now| {
-        Ok(match closed(&ctx.store.presence().waits()) {
-            None => Look::Ready(()),
-            Some(still) => {
-                ring = still;
-                Look::NotYet { again_at: Some(now.plus(RING_LOOK)) }
-            }
-        })
-    })?;
-    if passed.is_some() {
-        return Ok(());
+    fn left(self, ctx: &Ctx<'_>) -> Span {
+        Span::millis((self.0.as_millis() - ctx.clock.monotonic().as_millis()).max(0))
     }
-    let names: Vec<String> = ring.iter().map(ToString::to_string).collect();
-    Err(Code::WaitCycle
-        .refuse(format!("waiting would close a ring: {}", names.join(" waits for ")))
-        .with("ring", json!(names)))
-}
 
-/// Whether one of these waits for `me`, directly or through others.
-pub(super) fn is_awaited(ctx: &Ctx<'_>, me: &Party, by: Vec<Party>) -> bool {
-    let own = announcement(ctx, "recover", me.clone(), by, Vec::new());
-    let here = ctx.store.presence().waits();
-    ring(|party| awaited(ctx, &here, &own, party), me, &own.for_whom).is_some()
-}
-
-/// Those whom `party` waits for, `own` wait aside, as this project writes them.
-fn awaited(ctx: &Ctx<'_>, here: &[Wait], own: &Wait, party: &Party) -> Vec<Party> {
-    let Party::Elsewhere(name, project) = party else {
-        let others = here.iter().filter(|wait| !is_one(wait, own) && wait.agent == *party);
-        return others.flat_map(|wait| wait.for_whom.clone()).collect();
-    };
-    // A project that cannot be opened now lets nobody wait there either.
-    let Ok(Some((_, store))) = ctx.bus.open(project) else {
-        return Vec::new();
-    };
-    let there = store.presence().waits().into_iter().filter(|wait| wait.agent.is(name));
-    there.flat_map(|wait| wait.for_whom).map(|party| from_elsewhere(party, project, &ctx.project)).collect()
-}
-
-/// A party as `there` writes it, as `here` does.
-fn from_elsewhere(party: Party, there: &ProjectKey, here: &ProjectKey) -> Party {
-    match party {
-        Party::Agent(name) => Party::Elsewhere(name, there.clone()),
-        Party::Elsewhere(name, project) if project == *here => Party::Agent(name),
-        other => other,
+    fn is_over(self, ctx: &Ctx<'_>) -> bool {
+        self.left(ctx) == Span::millis(0)
     }
 }
 
-/// The ring that `me` waiting for `targets` would close: me, …, me.
-fn ring(awaited: impl Fn(&Party) -> Vec<Party>, me: &Party, targets: &[Party]) -> Option<Vec<Party>> {
-    let mut trails: Vec<Vec<Party>> = targets.iter().map(|target| vec![me.clone(), target.clone()]).collect();
-    let mut visited: Vec<Party> = Vec::new();
-    while let Some(trail) = trails.pop() {
-        let last = trail.last()?.clone();
-        if last == *me {
-            return Some(trail);
-        }
-        if visited.contains(&last) {
-            continue;
-        }
-        for next in awaited(&last) {
-            let mut longer = trail.clone();
-            longer.push(next);
-            trails.push(longer);
-        }
-        visited.push(last);
-    }
-    None
-}
-
-/// Looks until something is ready or the time is over. The watch is armed before the first look: nothing is missed.
-pub(super) fn until<T>(
-    ctx: &Ctx<'_>,
-    time: Span,
-    mut look: impl FnMut(Timestamp) -> Result<Look<T>>,
-) -> Result<Option<T>> {
-    let deadline = Span::millis(ctx.clock.monotonic().as_millis().saturating_add(time.as_millis().max(0)));
+/// Blocks until a look breaks it off; one that does not says how long it may be until the next. The watch is armed before
+/// the first look: nothing is missed.
+fn until<T>(ctx: &Ctx<'_>, mut look: impl FnMut() -> Result<ControlFlow<T, Span>>) -> Result<T> {
     let mut watch = ctx.store.watch()?;
     loop {
-        let now = ctx.clock.now();
-        let again_at = match look(now)? {
-            Look::Ready(found) => return Ok(Some(found)),
-            Look::NotYet { again_at } => again_at,
-        };
-        let left = deadline.as_millis() - ctx.clock.monotonic().as_millis();
-        if left <= 0 {
-            return Ok(None);
+        match look()? {
+            ControlFlow::Break(found) => return Ok(found),
+            ControlFlow::Continue(patience) => watch.wait(patience)?,
         }
-        let until_again = again_at.map_or(i64::MAX, |at| at.since(now).as_millis().max(1));
-        watch.wait(Span::millis(left.min(until_again).min(SAFETY_LOOK.as_millis())))?;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::name::AgentName;
 
-    fn party(name: &str) -> Party {
-        Party::Agent(AgentName::parse(name).unwrap_or_else(|fault| panic!("{fault}")))
-    }
-
-    fn check(edges: &[(&str, &[&str])], me: &str, targets: &[&str], expected: Option<&[&str]>) {
-        let parties = |names: &[&str]| names.iter().map(|name| party(name)).collect::<Vec<_>>();
-        let awaited = |of: &Party| {
-            let own = edges.iter().filter(|(from, _)| party(from) == *of);
-            own.flat_map(|(_, to)| parties(to)).collect()
-        };
-        assert_eq!(ring(awaited, &party(me), &parties(targets)), expected.map(parties), "{edges:?} {me}");
+    #[test]
+    fn a_wait_is_owned_and_may_go_to_another_thread() {
+        fn check<T: Send + 'static>() {}
+        check::<Waiting>();
+        check::<crate::verbs::Begun>();
     }
 
     #[test]
-    fn a_wait_that_closes_a_ring_is_named_in_full() {
-        check(&[], "Aa", &["Bb"], None);
-        check(&[("Bb", &["Cc"])], "Aa", &["Bb"], None);
-        check(&[("Bb", &["Aa"])], "Aa", &["Bb"], Some(&["Aa", "Bb", "Aa"]));
-        check(&[("Bb", &["Cc"]), ("Cc", &["Aa"])], "Aa", &["Bb"], Some(&["Aa", "Bb", "Cc", "Aa"]));
-        check(&[("Bb", &["Cc"]), ("Cc", &["Bb"])], "Aa", &["Bb"], None);
-        check(&[("Bb", &["Cc", "Aa"])], "Aa", &["Dd", "Bb"], Some(&["Aa", "Bb", "Aa"]));
+    fn a_wait_is_left_alone_until_whatever_comes_first() {
+        let check = |left: i64, until_again: Option<i64>, expected: i64| {
+            let found = patience(Span::millis(left), until_again.map(Span::millis));
+            assert_eq!(found, Span::millis(expected), "{left} {until_again:?}");
+        };
+        check(600_000, None, 30_000);
+        check(600_000, Some(2_000), 2_000);
+        check(600_000, Some(90_000), 30_000);
+        check(1_500, Some(2_000), 1_500);
+        check(1_500, None, 1_500);
+        check(600_000, Some(0), 1);
+        check(600_000, Some(-5_000), 1);
+        check(0, Some(2_000), 0);
+        check(0, None, 0);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Ctx;
 use super::broad::{self, Breadth};
@@ -18,7 +18,7 @@ pub(super) struct Wanted {
     by_prefix: ByPrefix<usize>,
     case: Case,
     /// What is known of other patterns; nothing of it is compared again under the gate.
-    met: RefCell<HashMap<String, Rc<[Met]>>>,
+    met: RefCell<HashMap<String, Arc<[Met]>>>,
 }
 
 /// One wanted claim.
@@ -112,17 +112,17 @@ impl Wanted {
     }
 
     /// The wanted claims that share a path with a canonical pattern, in order. Asked again, it compares nothing.
-    pub fn meets(&self, theirs: &str) -> Result<Rc<[Met]>> {
+    pub fn meets(&self, theirs: &str) -> Result<Arc<[Met]>> {
         if let Some(known) = self.met.borrow().get(theirs) {
-            return Ok(Rc::clone(known));
+            return Ok(Arc::clone(known));
         }
         let pattern = Pattern::from_canonical(theirs)?;
         let compiled = pattern.compile(self.case);
         let near = self.by_prefix.near(&pattern.prefix(self.case)).into_iter();
-        let met: Rc<[Met]> = near
+        let met: Arc<[Met]> = near
             .filter_map(|wanted| Some(Met { wanted, example: self.claims[wanted].compiled.overlap(&compiled)? }))
             .collect();
-        self.met.borrow_mut().insert(theirs.to_owned(), Rc::clone(&met));
+        self.met.borrow_mut().insert(theirs.to_owned(), Arc::clone(&met));
         Ok(met)
     }
 }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(met("src/b/c.md")?, ["src/**", "**/*.rs", "src/b/*.md", "**"]);
         assert_eq!(met("res:db")?, ["res:db"]);
         assert_eq!(met("res:db-2")?, [""; 0]);
-        assert!(Rc::ptr_eq(&wanted.meets("src/b/c.md")?, &wanted.meets("src/b/c.md")?));
+        assert!(Arc::ptr_eq(&wanted.meets("src/b/c.md")?, &wanted.meets("src/b/c.md")?));
         Ok(())
     }
 

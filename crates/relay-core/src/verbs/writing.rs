@@ -27,7 +27,7 @@ pub(super) struct Writing<'a> {
 }
 
 /// What a story came to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Told<T> {
     pub outcome: T,
     pub signals: Vec<Signal>,

@@ -4,11 +4,13 @@
 //! test runs on all of them; a new kind is a row in `each`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on should say where")]
 
+mod alone;
 mod claims;
 mod facts;
 mod mail;
 mod presence;
 mod reading;
+mod waits;
 mod writing;
 
 use relay_core::domain::agent::Policy;
