@@ -17,7 +17,7 @@ use serde_json::Value;
 use self::breaker::Attempt;
 use self::plan::Plan;
 use super::writing::{Told, internal};
-use super::{Ctx, Done, Outcome as Any, Request};
+use super::{Begun, Ctx, Done, Outcome as Any, Request, wait};
 use crate::domain::shell;
 use crate::error::{Code, Refusal};
 use crate::playbook::{self, Fails, Step, Taken, Who};
@@ -75,17 +75,17 @@ pub struct Retried {
     pub result: Value,
 }
 
-pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
+pub fn begin(ctx: &Ctx<'_>, input: &Input) -> Result<Begun> {
     if [input.dry_run, input.retry, input.escalate].iter().filter(|flag| **flag).count() > 1 {
         return Err(Code::InputInvalid.refuse("--dry-run, --retry and --escalate exclude each other"));
     }
     let plan = Plan::of(ctx, input)?;
     if input.dry_run {
         let steps = (0..plan.steps.len()).map(|index| looked_at(ctx, &plan, index)).collect();
-        return Ok(done(Outcome { steps, ..outcome(input.code) }));
+        return Ok(Begun::Done(done(Outcome { steps, ..outcome(input.code) })));
     }
     if input.escalate {
-        return escalate(ctx, &plan);
+        return escalate(ctx, &plan).map(Begun::Done);
     }
     if input.retry && plan.kept.is_none() {
         let key = if ctx.key.chosen { format!(" under {:?}", ctx.key.text) } else { String::new() };
@@ -94,7 +94,12 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     }
     let attempt = Attempt::admitted(ctx, &plan)?;
     let with_a_yes = with_a_yes(ctx, input, &plan);
-    let mut done = if input.retry { retry(ctx, &plan, &attempt)? } else { take(ctx, plan, input.yes, &attempt)? };
+    let begun = if input.retry { retry(ctx, &plan, &attempt) } else { take(ctx, plan, input.yes, &attempt) };
+    wait::then(ctx, begun, move |ctx, ended| Ok(concluded(ctx, ended?, &attempt, with_a_yes)))
+}
+
+/// A recovery that came to an end: what was tried is forgotten where it helped, and where a yes is missing it says so.
+fn concluded(ctx: &Ctx<'_>, mut done: Done, attempt: &Attempt, with_a_yes: String) -> Done {
     if let Any::Recover(outcome) = &done.outcome {
         match outcome.state {
             Some(State::Recovered) => attempt.helped(ctx, &outcome.steps),
@@ -104,7 +109,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
             _ => {}
         }
     }
-    Ok(done)
+    done
 }
 
 /// It holds now, or there is nothing about it that could.
@@ -148,7 +153,7 @@ fn looked_at(ctx: &Ctx<'_>, plan: &Plan, index: usize) -> Step {
 }
 
 /// Takes the steps in order, until one waits for somebody, asks the human, fails, or the request was made again.
-fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<Done> {
+fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<Begun> {
     ctx.installation.show(&plan.steps);
     let (mut asked, mut offered) = (false, None);
     for index in 0..plan.steps.len() {
@@ -174,7 +179,7 @@ fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<D
         let may_run = !step.run.is_empty() && (step.unattended || yes || (!asked && ctx.installation.agrees(&step)));
         if asked || !may_run {
             let state = if asked { State::Escalated } else { State::Waits };
-            return Ok(stopped(plan, index, state));
+            return Ok(Begun::Done(stopped(plan, index, state)));
         }
         attempt.counts(ctx);
         let failed = run_step(ctx, &mut plan, index);
@@ -185,10 +190,10 @@ fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<D
         }
     }
     if let Some(index) = offered {
-        return Ok(stopped(plan, index, State::Waits));
+        return Ok(Begun::Done(stopped(plan, index, State::Waits)));
     }
     let state = if asked { State::Escalated } else { State::Recovered };
-    Ok(done(Outcome { state: Some(state), steps: plan.steps, ..outcome(plan.code) }))
+    Ok(Begun::Done(done(Outcome { state: Some(state), steps: plan.steps, ..outcome(plan.code) })))
 }
 
 /// Runs a step and looks whether it helped; what it failed with, if it did not.
@@ -216,10 +221,16 @@ fn stopped(mut plan: Plan, index: usize, state: State) -> Done {
     done(Outcome { state: Some(state), waits_for, steps: plan.steps, ..outcome(plan.code) })
 }
 
-/// After the steps: the request once more. What it fails with now has a way out of its own, unless it is the same.
-fn made_again(ctx: &Ctx<'_>, mut plan: Plan, offered: Option<usize>, attempt: &Attempt) -> Result<Done> {
+/// After the steps: the request once more.
+fn made_again(ctx: &Ctx<'_>, plan: Plan, offered: Option<usize>, attempt: &Attempt) -> Result<Begun> {
+    let begun = retry(ctx, &plan, attempt);
+    wait::then(ctx, begun, move |ctx, made| came_of_it(ctx, plan, offered, made))
+}
+
+/// What the request fails with now has a way out of its own, unless it is the same.
+fn came_of_it(ctx: &Ctx<'_>, mut plan: Plan, offered: Option<usize>, made: Result<Done>) -> Result<Done> {
     let index = plan.steps.len().saturating_sub(1);
-    let mut done = match retry(ctx, &plan, attempt) {
+    let mut done = match made {
         Err(refusal) if is_the_same(&plan, &refusal) => {
             // Whoever was asked has not answered yet; nobody is asked a second time.
             let is_open = |step: &Step| step.escalation.is_some() && holds::is_unanswered(ctx, step.condition.as_ref());
@@ -246,18 +257,24 @@ fn is_the_same(plan: &Plan, refusal: &Refusal) -> bool {
     refusal.code == plan.code && kept.is_none_or(|kept: serde_json::Map<String, Value>| kept == refusal.details)
 }
 
-/// The kept request once more, with its own key; forgotten when it succeeds.
-fn retry(ctx: &Ctx<'_>, plan: &Plan, attempt: &Attempt) -> Result<Done> {
+/// The kept request once more, with its own key. It may have to wait.
+fn retry(ctx: &Ctx<'_>, plan: &Plan, attempt: &Attempt) -> Result<Begun> {
     attempt.counts(ctx);
     let Some((key, failure)) = &plan.kept else {
         return Err(Code::Internal.refuse("a request that is not kept cannot be made again"));
     };
     let request: Request = serde_json::from_str(&failure.request).map_err(internal)?;
-    let inner = super::run(&ctx.step(key), &request)?;
+    let (code, key) = (plan.code, key.clone());
+    let begun = super::begin(&ctx.step(&key), &request);
+    wait::then(ctx, begun, move |ctx, ended| retried(ctx, code, &key, ended?))
+}
+
+/// A request that succeeded this time is forgotten.
+fn retried(ctx: &Ctx<'_>, code: Code, key: &str, inner: Done) -> Result<Done> {
     let _ = failure::forget(ctx, key);
     let result = serde_json::to_value(&inner.outcome).map_err(internal)?;
     let retried = Some(Retried { verb: inner.verb.to_owned(), result });
-    let outcome = Outcome { state: Some(State::Recovered), retried, ..outcome(plan.code) };
+    let outcome = Outcome { state: Some(State::Recovered), retried, ..outcome(code) };
     let mut done = Done::new("recover", Told { outcome, signals: inner.signals, next: inner.next }, Any::Recover);
     done.afterwards = inner.afterwards;
     Ok(done)

@@ -5,7 +5,7 @@ mod ring;
 
 use std::ops::ControlFlow;
 
-use super::{Ctx, Done, Key};
+use super::{Begun, Ctx, Done, Key};
 use crate::domain::name::Party;
 use crate::domain::time::{Span, Timestamp};
 use crate::store::{Result, Wait};
@@ -28,6 +28,7 @@ pub struct Waiting {
     deadline: Deadline,
     /// When time alone may change something.
     again_at: Option<Timestamp>,
+    ending: Option<Ending>,
 }
 
 /// What a verb looks for while it waits. The context of each look has the key of the request and the time of the look.
@@ -46,17 +47,26 @@ pub(super) enum Look {
     },
 }
 
+/// What a request makes of the end of the one that it made again.
+type Ending = Box<dyn FnOnce(&Ctx<'_>, Result<Done>) -> Result<Done> + Send>;
+
 impl Waiting {
     /// Its first look is due at once: after the verb itself had looked, the wait had yet to be announced.
     pub(super) fn new(ctx: &Ctx<'_>, time: Span, waiter: impl Waiter + 'static) -> Self {
         let (key, deadline, again_at) = (ctx.key.clone(), Deadline::after(ctx, time), Some(ctx.clock.now()));
-        Waiting { waiter: Box::new(waiter), key, time, deadline, again_at }
+        Waiting { waiter: Box::new(waiter), key, time, deadline, again_at, ending: None }
     }
 
     /// One look. None: not yet. At the deadline the answer is that of the deadline: ok and empty for `poll`, `WAIT_TIMEOUT`
     /// for `reserve` and `link`.
     pub fn look(&mut self, ctx: &Ctx<'_>) -> Result<Option<Done>> {
-        let ctx = &ctx.later(self.key.clone());
+        let Some(ended) = self.ended(&ctx.later(self.key.clone())).transpose() else {
+            return Ok(None);
+        };
+        end(self.ending.take(), ctx, ended).map(Some)
+    }
+
+    fn ended(&mut self, ctx: &Ctx<'_>) -> Result<Option<Done>> {
         match self.waiter.look(ctx)? {
             Look::Ready(done) => Ok(Some(done)),
             Look::NotYet { .. } if self.deadline.is_over(ctx) => self.waiter.in_vain(ctx, self.time).map(Some),
@@ -88,6 +98,31 @@ impl Waiting {
 fn patience(left: Span, until_again: Option<Span>) -> Span {
     let until_again = until_again.map_or(SAFETY_LOOK, |span| span.max(SHORTEST_PAUSE));
     left.min(until_again).min(SAFETY_LOOK)
+}
+
+/// Goes on with what a request came to, at once or when its wait has ended.
+pub(super) fn then(
+    ctx: &Ctx<'_>,
+    begun: Result<Begun>,
+    go_on: impl FnOnce(&Ctx<'_>, Result<Done>) -> Result<Done> + Send + 'static,
+) -> Result<Begun> {
+    let ended = match begun {
+        Ok(Begun::Waits(waiting)) => {
+            let (key, first) = (ctx.key.clone(), waiting.ending);
+            let ending: Ending = Box::new(|ctx, ended| go_on(&ctx.later(key), end(first, ctx, ended)));
+            return Ok(Begun::Waits(Waiting { ending: Some(ending), ..waiting }));
+        }
+        Ok(Begun::Done(done)) => Ok(done),
+        Err(refusal) => Err(refusal),
+    };
+    go_on(ctx, ended).map(Begun::Done)
+}
+
+fn end(ending: Option<Ending>, ctx: &Ctx<'_>, ended: Result<Done>) -> Result<Done> {
+    match ending {
+        Some(go_on) => go_on(ctx, ended),
+        None => ended,
+    }
 }
 
 pub fn announcement(ctx: &Ctx<'_>, verb: &str, agent: Party, for_whom: Vec<Party>, patterns: Vec<String>) -> Wait {
@@ -132,7 +167,7 @@ mod tests {
     fn a_wait_is_owned_and_may_go_to_another_thread() {
         fn check<T: Send + 'static>() {}
         check::<Waiting>();
-        check::<crate::verbs::Begun>();
+        check::<Begun>();
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use relay_core::domain::time::Span;
 use relay_core::error::Code;
-use relay_core::verbs::Begun;
+use relay_core::verbs::{Begun, recover};
 use serde_json::{Value, json};
 
 use super::alone::{Alone, request, result};
@@ -200,5 +200,28 @@ fn waits_of_one_process_close_no_ring_either() {
         assert_eq!(refusal.code, Code::WaitCycle);
         assert_eq!(refusal.details["ring"], json!(["RedForest", "BlueLake", "RedForest"]));
         assert_eq!(alone.waits().len(), 1, "whoever was refused does not wait");
+    });
+}
+
+#[test]
+fn a_request_that_is_made_again_waits_like_the_first_time() {
+    each(|place| {
+        let alone = Alone::new(place);
+        let refusal = Code::WaitTimeout.refuse("not free in time").with("patterns", json!(["src/a.rs"]));
+        alone.with("BlueLake", "the first key", |ctx| {
+            recover::failure(ctx, &request("reserve", &if_free("1h")), &refusal);
+        });
+        let retry = json!({"code": "WAIT_TIMEOUT", "retry": true});
+        let mut waiting = alone.wait("BlueLake", "recover", &retry);
+        assert!(alone.look("BlueLake", &mut waiting).unwrap().is_none());
+        assert_eq!(alone.waits()[0].verb, "reserve");
+        answer(&alone, "reserve");
+        let done = alone.look("BlueLake", &mut waiting).unwrap().unwrap();
+        assert_eq!((done.verb, &result(&done)["state"]), ("recover", &json!("recovered")));
+        check_answer("reserve", &result(&done)["retried"]["result"]);
+        let store = place.open();
+        let facts = store.read().unwrap();
+        assert!(facts.remembered("bluelake", "the first key").unwrap().is_some());
+        assert!(facts.kept_failure("bluelake", "the first key").unwrap().is_none(), "it has succeeded");
     });
 }
