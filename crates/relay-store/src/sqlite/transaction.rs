@@ -35,7 +35,21 @@ impl<'a> View<'a> {
         Ok(View { connection, folder, project, role: Role::Writes, committed: Some(committed), _gate: Some(gate) })
     }
 
+    /// Whether SQLite has undone it all: a disk without room, or one that fails, can end more than a statement.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.connection.is_autocommit()
+    }
+
+    /// What were written after the transaction was given up would stand alone.
+    pub(super) fn must_stand(&self) -> Result<()> {
+        if self.is_given_up() {
+            return Err(Code::StoreBusy.refuse("the store gave up the transaction, and nothing of it happened"));
+        }
+        Ok(())
+    }
+
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+        self.must_stand()?;
         let mut statement = self.connection.prepare_cached(sql).map_err(|fault| self.refuse(&fault))?;
         statement.execute(values).map(|_| ()).map_err(|fault| self.refuse(&fault))
     }
@@ -121,9 +135,10 @@ impl Tx for View<'_> {
 
 #[cfg(test)]
 mod tests {
-    use relay_core::domain::name::ProjectKey;
+    use relay_core::domain::name::{Party, ProjectKey};
     use relay_core::domain::time::Span;
-    use relay_core::store::{Errand, Store};
+    use relay_core::error::Code;
+    use relay_core::store::{Crossing, Errand, Result, Store, Tx};
 
     use crate::sqlite::Sqlite;
 
@@ -139,5 +154,26 @@ mod tests {
             assert_eq!(synchronous, Ok(if durable { 2 } else { 1 }));
             drop(tx);
         }
+    }
+
+    #[test]
+    fn nothing_is_written_past_a_transaction_that_was_given_up() -> Result<()> {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let wait = Span::seconds(10);
+        let store = Sqlite::open(folder.path(), &ProjectKey::resolved("/srv/app"), wait, 0)?;
+        let limit = "PRAGMA max_page_count = 1";
+        assert!(store.connection.query_row(limit, [], |row| row.get::<_, i64>(0)).is_ok_and(|pages| pages > 1));
+        let note = |tx: &mut dyn Tx, errand: &str| {
+            let (key, project) = (errand.len().to_string(), ProjectKey::resolved("/srv/other"));
+            let code = tx.note_crossing(&Crossing { key, project, actor: Party::Relay, pid: 1, errand: errand.into() });
+            code.map_err(|refusal| refusal.code)
+        };
+        let mut tx = store.begin(Errand { verb: "test", agent: "", wait, durable: true })?;
+        assert_eq!(note(&mut *tx, "short"), Ok(()));
+        assert_eq!(note(&mut *tx, &"long".repeat(100_000)), Err(Code::StoreFull));
+        assert_eq!(note(&mut *tx, "little"), Err(Code::StoreBusy));
+        drop(tx);
+        assert_eq!(store.read()?.crossings()?, []);
+        Ok(())
     }
 }
