@@ -26,7 +26,7 @@ impl Sqlite {
         }
         let is_folded = self.fold();
         if is_folded {
-            self.batch("DELETE FROM cleanings")?;
+            self.execute("DELETE FROM cleanings")?;
         }
         Ok(is_folded)
     }
@@ -34,9 +34,9 @@ impl Sqlite {
     fn rewrite(&self) -> Result<()> {
         self.must_have_room()?;
         // A file has more room than memory has.
-        self.batch("PRAGMA temp_store = FILE; INSERT INTO search (search) VALUES ('optimize'); VACUUM")?;
+        self.execute("PRAGMA temp_store = FILE; INSERT INTO search (search) VALUES ('optimize'); VACUUM")?;
         point!("store-after-vacuum", StoreIo);
-        self.batch("PRAGMA temp_store = MEMORY; UPDATE cleanings SET rewritten = 1")
+        self.execute("PRAGMA temp_store = MEMORY; UPDATE cleanings SET rewritten = 1")
     }
 
     /// Said before it is tried: a disk that fills up on the way is full for everybody.
@@ -55,7 +55,7 @@ impl Sqlite {
         self.connection.query_row(sql, [], |row| row.get(0)).map_err(|fault| self.refuse(&fault))
     }
 
-    fn batch(&self, sql: &str) -> Result<()> {
+    fn execute(&self, sql: &str) -> Result<()> {
         self.connection.execute_batch(sql).map_err(|fault| {
             doubt::note_if(&self.folder, &fault);
             self.refuse(&fault)

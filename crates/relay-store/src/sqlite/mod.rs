@@ -3,6 +3,7 @@
 mod answered;
 mod apply;
 pub mod backup;
+pub mod batch;
 mod clean;
 mod compare;
 mod doubt;
@@ -19,6 +20,7 @@ pub mod rebuild;
 mod replay;
 pub mod restore;
 mod rows;
+mod savepoint;
 mod search;
 mod transaction;
 mod verify;
@@ -148,6 +150,15 @@ impl Sqlite {
         act()
     }
 
+    /// Waits for this writer's turn, then begins its transaction.
+    fn turn(&self, errand: Errand<'_>) -> Result<View<'_>> {
+        let gate = Gate::take(&self.folder, errand)?;
+        point!("store-after-gate", StoreBusy);
+        self.must_be_current()?;
+        doubt::settle(&self.folder)?;
+        View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)
+    }
+
     fn refuse(&self, fault: &rusqlite::Error) -> relay_core::error::Refusal {
         Fault::new(&self.folder).refuse(fault)
     }
@@ -274,11 +285,7 @@ fn patience(log: u64, gate_wait: Span) -> Option<Span> {
 
 impl Store for Sqlite {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
-        let gate = Gate::take(&self.folder, errand)?;
-        point!("store-after-gate", StoreBusy);
-        self.must_be_current()?;
-        doubt::settle(&self.folder)?;
-        Ok(Box::new(View::begin(&self.connection, gate, &self.folder, &self.project, errand.durable, &self.committed)?))
+        Ok(Box::new(self.turn(errand)?))
     }
 
     fn read(&self) -> Result<Box<dyn Facts + '_>> {

@@ -1,6 +1,6 @@
 //! One writing verb: `BEGIN IMMEDIATE` behind the gate, events appended and applied, then `COMMIT`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefMut};
 use std::path::Path;
 
 use relay_core::domain::event::{Event, Happened, Number, Payload, Text, chain_hash};
@@ -16,6 +16,7 @@ use super::doubt;
 use super::fault::Fault;
 use super::gate::Gate;
 use super::rows::unhex;
+use super::savepoint::Share;
 use super::view::{Role, View};
 
 impl<'a> View<'a> {
@@ -35,6 +36,13 @@ impl<'a> View<'a> {
         Ok(View { connection, folder, project, role: Role::Writes, committed: Some(committed), _gate: Some(gate) })
     }
 
+    /// A transaction inside of this one. `wrote` is set when it has committed something.
+    pub(super) fn share<'b>(&'b self, wrote: RefMut<'b, bool>) -> Result<View<'b>> {
+        let View { connection, folder, project, .. } = *self;
+        let share = Share::begin(connection, wrote).map_err(|fault| self.refuse(&fault))?;
+        Ok(View { connection, folder, project, role: Role::Shares(share), committed: None, _gate: None })
+    }
+
     /// Whether SQLite has undone it all: a disk without room, or one that fails, can end more than a statement.
     pub(super) fn is_given_up(&self) -> bool {
         self.connection.is_autocommit()
@@ -52,6 +60,22 @@ impl<'a> View<'a> {
         self.must_stand()?;
         let mut statement = self.connection.prepare_cached(sql).map_err(|fault| self.refuse(&fault))?;
         statement.execute(values).map(|_| ()).map_err(|fault| self.refuse(&fault))
+    }
+
+    /// Commits, and keeps the turn until the view is dropped.
+    pub(super) fn close(&mut self) -> Result<()> {
+        if let Role::Shares(share) = &mut self.role {
+            return share.keep().map_err(|fault| Fault::new(self.folder).refuse(&fault));
+        }
+        point!("store-before-commit", StoreFull);
+        if let Err(fault) = self.connection.execute_batch("COMMIT") {
+            doubt::note_if(self.folder, &fault);
+            return Err(Fault::new(self.folder).refuse_commit(&fault));
+        }
+        self.role = Role::Committed;
+        self.committed.inspect(|committed| committed.set(true));
+        point!("store-after-commit", StoreIo);
+        Ok(())
     }
 }
 
@@ -121,15 +145,7 @@ impl Tx for View<'_> {
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        point!("store-before-commit", StoreFull);
-        if let Err(fault) = self.connection.execute_batch("COMMIT") {
-            doubt::note_if(self.folder, &fault);
-            return Err(Fault::new(self.folder).refuse_commit(&fault));
-        }
-        self.role = Role::Committed;
-        self.committed.inspect(|committed| committed.set(true));
-        point!("store-after-commit", StoreIo);
-        Ok(())
+        self.close()
     }
 }
 

@@ -9,24 +9,27 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::gate::Gate;
+use super::savepoint::Share;
 
 pub(super) struct View<'a> {
     pub(super) connection: &'a Connection,
     pub(super) folder: &'a Path,
     pub(super) project: &'a str,
-    pub(super) role: Role,
+    pub(super) role: Role<'a>,
     /// The writer's, to be set when it has committed.
     pub(super) committed: Option<&'a Cell<bool>>,
     /// The writer's. It opens after the commit is visible, when the view is dropped.
     pub(super) _gate: Option<Gate>,
 }
 
-pub(super) enum Role {
+pub(super) enum Role<'a> {
     /// Holds a read transaction, so that what it sees does not change.
     Reads,
     /// Looks through a transaction that somebody else ends.
     Borrows,
     Writes,
+    /// Writes in a part of a transaction that somebody else ends.
+    Shares(Share<'a>),
     Committed,
 }
 

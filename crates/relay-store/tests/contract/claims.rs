@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use relay_core::domain::event::{Happened, Renewal, Told};
 use relay_core::domain::pattern::{Case, Pattern};
 use relay_core::domain::time::Span;
-use relay_core::store::{Facts, Store};
+use relay_core::store::Facts;
 
-use super::{NOW, Place, append, each, grant, ids, later, name, party, register, thread, write};
+use super::{NOW, Opened, Place, append, each, grant, ids, later, name, party, register, thread, write};
 
-fn people(place: &dyn Place) -> Box<dyn Store> {
+fn people(place: &dyn Place) -> Box<dyn Opened> {
     let store = place.open();
     write(&*store, |tx| ["BlueLake", "RedForest"].map(|agent| register(tx, agent)));
     store

@@ -5,9 +5,9 @@ use relay_core::domain::contact::{Decided, LinkState};
 use relay_core::domain::event::{Happened, Number};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_core::store::{EventQuery, Facts, Store, Tx};
+use relay_core::store::{EventQuery, Facts, Tx};
 
-use super::{Mail, NOW, append, each, ids, later, name, party, register, send, thread, write};
+use super::{Mail, NOW, Opened, append, each, ids, later, name, party, register, send, thread, write};
 
 /// A link asked for; it lives a day.
 fn ask(tx: &mut dyn Tx, from: &str, to: &str) -> Number {
@@ -17,7 +17,7 @@ fn ask(tx: &mut dyn Tx, from: &str, to: &str) -> Number {
     append(tx, "BlueLake", NOW, what)
 }
 
-fn people(store: &dyn Store) {
+fn people(store: &dyn Opened) {
     write(store, |tx| ["BlueLake", "RedForest", "GreenHill"].map(|agent| register(tx, agent)));
 }
 

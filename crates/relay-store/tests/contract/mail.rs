@@ -7,10 +7,10 @@ use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
 use relay_core::store::{EventQuery, InboxQuery, Store, Tx};
 
-use super::{Mail, NOW, Place, append, each, ids, later, party, register, send, thread, write};
+use super::{Mail, NOW, Opened, Place, append, each, ids, later, party, register, send, thread, write};
 
 /// A store in which BlueLake, RedForest and GreenHill are registered.
-fn people(place: &dyn Place) -> Box<dyn Store> {
+fn people(place: &dyn Place) -> Box<dyn Opened> {
     let store = place.open();
     write(&*store, |tx| ["BlueLake", "RedForest", "GreenHill"].map(|agent| register(tx, agent)));
     store

@@ -5,11 +5,13 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on should say where")]
 
 mod alone;
+mod batch;
 mod claims;
 mod facts;
 mod mail;
 mod presence;
 mod reading;
+mod syncs;
 mod waits;
 mod writing;
 
@@ -20,53 +22,127 @@ use relay_core::domain::limits::Limits;
 use relay_core::domain::message::Importance;
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
 use relay_core::domain::time::{Span, Timestamp};
-use relay_core::store::{Errand, Store, Tx};
-use relay_store::Home;
+use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
+use relay_store::{Home, sqlite};
 use tempfile::TempDir;
 
 /// Somewhere to keep one project.
 pub trait Place: Send + Sync {
     /// The store of the project, opened anew: what two of them share, they share through the place.
-    fn open(&self) -> Box<dyn Store>;
+    fn open(&self) -> Box<dyn Opened>;
 
     /// What another process needs to find the place: the kind's name and where it is.
     fn address(&self) -> String;
 }
 
+/// A store as a place has it: how a request on it runs is the kind's.
+pub trait Opened: Store {
+    fn request(&self, run: &mut dyn FnMut(&dyn Store));
+}
+
 struct Sqlite {
     folder: std::path::PathBuf,
+    /// Whether each request is a batch of its own.
+    batches: bool,
     _root: Option<TempDir>,
 }
 
 impl Sqlite {
-    fn new() -> Self {
+    fn new(batches: bool) -> Self {
         let root = tempfile::tempdir().unwrap();
-        Sqlite { folder: root.path().join("home"), _root: Some(root) }
+        Sqlite { folder: root.path().join("home"), batches, _root: Some(root) }
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.folder.clone(), Limits::default(), 0)
+    }
+
+    fn project_folder(&self) -> std::path::PathBuf {
+        self.home().folder(&ProjectKey::resolved("/srv/app"))
+    }
+
+    /// There while a sync of the log may have failed.
+    fn doubt(&self) -> std::path::PathBuf {
+        self.project_folder().join("unsynced")
+    }
+
+    fn store(&self) -> sqlite::Sqlite {
+        self.home().open_or_create(&ProjectKey::resolved("/srv/app")).unwrap()
     }
 }
 
 impl Place for Sqlite {
-    fn open(&self) -> Box<dyn Store> {
-        let home = Home::new(self.folder.clone(), Limits::default(), 0);
-        Box::new(home.open_or_create(&ProjectKey::resolved("/srv/app")).unwrap())
+    fn open(&self) -> Box<dyn Opened> {
+        if self.batches { Box::new(Batches(self.store())) } else { Box::new(self.store()) }
     }
 
     fn address(&self) -> String {
-        format!("sqlite {}", self.folder.display())
+        format!("{} {}", if self.batches { "batches" } else { "sqlite" }, self.folder.display())
+    }
+}
+
+impl Opened for sqlite::Sqlite {
+    fn request(&self, run: &mut dyn FnMut(&dyn Store)) {
+        run(self);
+    }
+}
+
+struct Batches(sqlite::Sqlite);
+
+impl Opened for Batches {
+    fn request(&self, run: &mut dyn FnMut(&dyn Store)) {
+        let batch = self.0.batch(errand(Span::seconds(60))).unwrap();
+        batch.request(|store| (run(store), true)).unwrap();
+        batch.commit().unwrap();
+    }
+}
+
+/// What is not a request's is the store's own.
+impl Store for Batches {
+    fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
+        self.0.begin(errand)
+    }
+
+    fn read(&self) -> Result<Box<dyn Facts + '_>> {
+        self.0.read()
+    }
+
+    fn sync(&self) -> Result<()> {
+        Store::sync(&self.0)
+    }
+
+    fn settle(&self, wait: Span) -> Result<()> {
+        Store::settle(&self.0, wait)
+    }
+
+    fn presence(&self) -> &dyn Presence {
+        self.0.presence()
+    }
+
+    fn watch(&self) -> Result<Box<dyn Watch>> {
+        self.0.watch()
+    }
+
+    fn archived(&self) -> Result<Number> {
+        self.0.archived()
     }
 }
 
 /// Runs a test on an empty place of every kind.
 pub fn each(test: impl Fn(&dyn Place)) {
-    test(&Sqlite::new());
+    test(&Sqlite::new(false));
+    test(&Sqlite::new(true));
 }
 
 /// The place at an address that another process was given.
 pub fn at(address: &str) -> Box<dyn Place> {
-    match address.split_once(' ').unwrap() {
-        ("sqlite", folder) => Box::new(Sqlite { folder: folder.into(), _root: None }),
-        (kind, _) => panic!("there is no kind {kind}"),
-    }
+    let (kind, folder) = address.split_once(' ').unwrap();
+    let batches = match kind {
+        "sqlite" => false,
+        "batches" => true,
+        kind => panic!("there is no kind {kind}"),
+    };
+    Box::new(Sqlite { folder: folder.into(), batches, _root: None })
 }
 
 pub const NOW: Timestamp = Timestamp::from_millis(1_794_700_800_000);
@@ -83,12 +159,15 @@ pub fn begin(store: &dyn Store) -> Box<dyn Tx + '_> {
     store.begin(errand(Span::seconds(60))).unwrap()
 }
 
-/// One committed transaction.
-pub fn write<T>(store: &dyn Store, story: impl FnOnce(&mut dyn Tx) -> T) -> T {
-    let mut tx = begin(store);
-    let told = story(&mut *tx);
-    tx.commit().unwrap();
-    told
+/// A request that is one committed transaction.
+pub fn write<T>(store: &dyn Opened, story: impl FnOnce(&mut dyn Tx) -> T) -> T {
+    let (mut story, mut told) = (Some(story), None);
+    store.request(&mut |store| {
+        let mut tx = begin(store);
+        told = story.take().map(|story| story(&mut *tx));
+        tx.commit().unwrap();
+    });
+    told.unwrap()
 }
 
 pub fn name(text: &str) -> AgentName {

@@ -59,7 +59,7 @@ impl Other {
 #[test]
 fn a_process_does_its_errand() {
     let Ok(given) = std::env::var(ERRAND) else {
-        let place = Sqlite::new();
+        let place = Sqlite::new(false);
         for errand in ["enter", "commit", "begin"] {
             do_errand(errand, &place, || {});
         }
