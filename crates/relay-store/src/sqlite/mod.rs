@@ -49,6 +49,8 @@ use view::View;
 
 /// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store, if its turn comes soon.
 const LOG_KEPT: u64 = 1024 * 1024;
+/// Whoever goes on writing leaves more: folding costs three syncs, which are to be few beside those of the commits.
+const LOG_SERVED: u64 = 4 * LOG_KEPT;
 /// On a store so busy that nobody's turn came soon, the writer that leaves more than this waits for it.
 const LOG_LONG: u64 = 8 * LOG_KEPT;
 /// How soon: nobody who has its answer should notice.
@@ -64,6 +66,8 @@ pub struct Sqlite {
     project: String,
     /// Whether this process has added to the log.
     committed: Cell<bool>,
+    /// How long the log is to be when whoever goes on writing folds it.
+    fold_at: Cell<u64>,
 }
 
 /// How the store is, for people and scripts.
@@ -109,6 +113,7 @@ impl Sqlite {
             presence,
             project: String::new(),
             committed: Cell::new(false),
+            fold_at: Cell::new(LOG_SERVED),
         };
         let id = "SELECT id FROM project";
         let known = store.connection.query_row(id, [], |row| row.get(0)).optional();
@@ -206,13 +211,29 @@ impl Sqlite {
     /// After an answer: folds a log that has grown into the store, under the gate, where this process made it grow. Best
     /// effort, since readers may stand in its way and the next writer tries again.
     pub fn tidy(&self, gate_wait: Span) {
-        let Some(wait) = patience(self.log_bytes(), gate_wait).filter(|_| self.committed.get()) else { return };
+        self.fold_beyond(LOG_KEPT, gate_wait);
+    }
+
+    /// The same for whoever goes on writing, after the answers to each batch. What a reader kept from being folded is tried
+    /// again when there is as much again: a try costs syncs too.
+    pub fn tidy_between(&self, gate_wait: Span) {
+        let at = self.fold_at.get().min(self.log_bytes() + LOG_SERVED);
+        let is_tried = self.fold_beyond(at, gate_wait);
+        self.fold_at.set(if is_tried { self.log_bytes() + LOG_SERVED } else { at });
+    }
+
+    /// Folds a log that is longer than what may be kept, when this writer's turn comes soon enough. False when it did not.
+    fn fold_beyond(&self, kept: u64, gate_wait: Span) -> bool {
+        let Some(wait) = patience(self.log_bytes(), kept, gate_wait).filter(|_| self.committed.get()) else {
+            return false;
+        };
         let errand = Errand { verb: "tidy", agent: "", wait, durable: true };
-        let Ok(_gate) = Gate::take(&self.folder, errand) else { return };
+        let Ok(_gate) = Gate::take(&self.folder, errand) else { return false };
         // Of many writers that saw the log too long, one is enough.
-        if self.log_bytes() > LOG_KEPT {
+        if self.log_bytes() > kept {
             self.fold();
         }
+        true
     }
 
     /// Folds the log into the store unless a reader stands in the way: nobody waits for one who holds the gate.
@@ -277,10 +298,10 @@ impl Sqlite {
     }
 }
 
-/// How long a writer waits for its turn to fold a log of this length.
-fn patience(log: u64, gate_wait: Span) -> Option<Span> {
+/// How long a writer that leaves so much of a log waits for its turn to fold one of this length.
+fn patience(log: u64, kept: u64, gate_wait: Span) -> Option<Span> {
     let wait = if log > LOG_LONG { gate_wait } else { gate_wait.min(TIDY_PATIENCE) };
-    (log > LOG_KEPT).then_some(wait)
+    (log > kept).then_some(wait)
 }
 
 impl Store for Sqlite {
@@ -324,7 +345,7 @@ mod tests {
     #[test]
     fn a_longer_log_is_worth_a_longer_wait() {
         let check = |log: u64, wait: i64, expected: Option<i64>| {
-            assert_eq!(patience(log, Span::millis(wait)), expected.map(Span::millis), "{log} {wait}");
+            assert_eq!(patience(log, LOG_KEPT, Span::millis(wait)), expected.map(Span::millis), "{log} {wait}");
         };
         check(0, 10_000, None);
         check(LOG_KEPT, 10_000, None);
@@ -334,20 +355,22 @@ mod tests {
         check(LOG_LONG + 1, 10_000, Some(10_000));
     }
 
+    /// Adds a little more than this to the log. What is as long as before it would leave as it is.
+    fn write(store: &Sqlite, bytes: u64) -> Result<()> {
+        let mut tx = store.begin(Errand { verb: "keep", agent: "", wait: Span::seconds(10), durable: false })?;
+        let (request, at) = ("x".repeat(usize::try_from(bytes).unwrap_or(usize::MAX)), Timestamp::from_millis(0));
+        let failure = KeptFailure { code: "STORE_BUSY".into(), at, request, details: "{}".into() };
+        tx.keep_failure("bluelake", "key", &failure)?;
+        tx.commit()
+    }
+
     #[test]
     fn whoever_committed_folds_a_long_log_and_nobody_else() -> Result<()> {
         let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
         let wait = Span::seconds(10);
         let open = || Sqlite::open(folder.path(), &ProjectKey::resolved("/srv/app"), wait, 0);
-        let write = |store: &Sqlite, bytes: usize| -> Result<()> {
-            let mut tx = store.begin(Errand { verb: "keep", agent: "", wait, durable: false })?;
-            let (request, at) = ("x".repeat(bytes), Timestamp::from_millis(0));
-            let failure = KeptFailure { code: "STORE_BUSY".into(), at, request, details: "{}".into() };
-            tx.keep_failure("bluelake", "key", &failure)?;
-            tx.commit()
-        };
         let writer = open()?;
-        write(&writer, 2 * 1024 * 1024)?;
+        write(&writer, 2 * LOG_KEPT)?;
         let long = writer.log_bytes();
         assert!(long > LOG_KEPT);
         let reader = open()?;
@@ -358,6 +381,35 @@ mod tests {
         write(&reader, 1)?;
         reader.tidy(wait);
         assert_eq!(writer.log_bytes(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn whoever_goes_on_writing_folds_seldom_and_does_not_try_in_vain_after_each_commit() -> Result<()> {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let wait = Span::seconds(10);
+        let open = || Sqlite::open(folder.path(), &ProjectKey::resolved("/srv/app"), wait, 0);
+        let (store, other) = (open()?, open()?);
+        let left = |bytes: u64| -> Result<u64> {
+            write(&store, bytes)?;
+            store.tidy_between(wait);
+            Ok(store.log_bytes())
+        };
+        let left_while_somebody_reads = |bytes: u64| -> Result<u64> {
+            let reading = other.read()?;
+            reading.tip()?;
+            left(bytes)
+        };
+        assert!(left(2 * LOG_KEPT)? > 2 * LOG_KEPT, "not yet");
+        let blocked = left_while_somebody_reads(LOG_SERVED)?;
+        assert!(blocked > LOG_SERVED);
+        assert!(left(1)? > blocked, "it was tried just now");
+        assert_eq!(left(LOG_SERVED)?, 0);
+        // What somebody else has folded counts from the beginning.
+        assert!(left_while_somebody_reads(LOG_SERVED + 1)? > LOG_SERVED);
+        other.settle(wait)?;
+        assert!(left(LOG_KEPT)? > LOG_KEPT);
+        assert_eq!(left(LOG_SERVED)?, 0);
         Ok(())
     }
 }
