@@ -107,19 +107,29 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     open_private(path, true)
 }
 
+/// Makes a file that only its owner reads, where there is none.
+pub(crate) fn new_private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// The same for a file that must be there.
 pub(crate) fn known_file(path: &Path) -> io::Result<File> {
     open_private(path, false)
 }
 
-/// The same; one that cannot be written is opened for those who only read.
-pub(crate) fn readable_file(path: &Path) -> io::Result<File> {
-    known_file(path).or_else(|fault| match fault.kind() {
-        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-            OpenOptions::new().read(true).custom_flags(nofollow()).open(path).map_err(|_| fault)
-        }
-        _ => Err(fault),
-    })
+/// What a file is that must be there and be readable. It is not opened for that: whoever closes a file gives up every lock that
+/// its process has on it, also those of the process's other connections to a store.
+pub(crate) fn known_metadata(path: &Path) -> io::Result<fs::Metadata> {
+    let metadata = fs::symlink_metadata(path)?;
+    if metadata.is_symlink() {
+        return Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()));
+    }
+    rustix::fs::access(path, rustix::fs::Access::READ_OK)?;
+    if metadata.mode() & 0o777 != 0o600 {
+        // Best effort, for those who only read.
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o600));
+    }
+    Ok(metadata)
 }
 
 fn open_private(path: &Path, create: bool) -> io::Result<File> {
