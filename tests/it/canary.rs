@@ -6,7 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::bus::{Bus, RELAY};
+use crate::listening::Server;
 use crate::trace::trace;
 
 /// Configuration whose value git runs as a program, or through which it comes to run one.
@@ -306,7 +309,7 @@ impl Cage {
 const RUN_GIT: [&str; 4] = ["drain", "redact", "archive", "doctor"];
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 61] = [
+const COMMANDS: [(&str, &[&str]); 62] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -364,6 +367,7 @@ const COMMANDS: [(&str, &[&str]); 61] = [
     ("", &["rebuild", "store", "--from-backup", "BACKUP"]),
     ("", &["project", "list"]),
     ("", &["token", "human"]),
+    ("", &["mcp"]),
     ("human", &["poll"]),
     ("", &["completions", "bash"]),
     ("", &["completions", "man", "--dir", "MAN_PAGES"]),
@@ -383,9 +387,30 @@ fn listed() -> BTreeSet<String> {
 fn every_command_is_put_to_the_test() {
     let mut tried: BTreeSet<String> = COMMANDS.iter().map(|(_, args)| args[0].to_owned()).collect();
     tried.remove("--version");
-    // The demo runs git on a repository of its own; `help` is not relay's.
-    tried.extend(["demo", "help"].map(str::to_owned));
+    // The demo runs git on a repository of its own; `help` is not relay's; a server has a test of its own.
+    tried.extend(["demo", "help", "serve"].map(str::to_owned));
     assert_eq!(tried, listed());
+}
+
+#[test]
+fn a_server_wakes_none_of_them() {
+    let cage = Cage::new();
+    let mut command = cage.bus.args("", ["serve", "--listen", "127.0.0.1:0"]);
+    cage.surround(&mut command, &cage.bus.repo());
+    let server = Server::run(&cage.bus, command);
+    for (tool, arguments) in [
+        ("start", json!({"path": ["src/**"]})),
+        ("prepare", json!({"thread": "bd-1"})),
+        ("reserve", json!({"patterns": ["**"]})),
+        ("look", json!({"what": ["reservations", "src/a.rs"]})),
+        ("look", json!({"what": ["status"]})),
+        ("poll", json!({"bodies": true})),
+        ("release", json!({"all": true})),
+    ] {
+        server.does("BlueLake", tool, arguments);
+    }
+    assert_eq!(server.stop(), 0);
+    assert_eq!(cage.fired(), BTreeSet::new());
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_release_binary_ignores_the_doors_that_tests_use() {
         reserve_with_failpoint(&release, failpoint).success();
     }
     let program = std::fs::read(&release).unwrap();
-    let words = ["RELAY_TEST_CLOCK", "RELAY_TEST_BREAK", "FAILPOINTS"];
+    let words = ["RELAY_TEST_CLOCK", "RELAY_TEST_BREAK", "RELAY_TEST_FIXTURES", "test_simple_text", "FAILPOINTS"];
     for word in words.into_iter().chain(POINTS.map(|(point, _)| point)) {
         let found = program.windows(word.len()).any(|window| window == word.as_bytes());
         assert!(!found, "the release binary knows {word}");

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::bus::{Bus, Run, minutes};
+use crate::mcp::{CURRENT, Client};
 
 /// Compares with the golden file, or writes it when that is asked for.
 fn golden(name: &str, text: &str) {
@@ -116,8 +117,8 @@ fn split(line: &str) -> Vec<String> {
 fn every_example_is_a_command_that_relay_takes() {
     let bus = Bus::new();
     for (path, help) in every_command(&bus) {
-        // These two do what they say wherever they are called; they have tests of their own.
-        if path.iter().any(|name| name == "demo" || name == "completions") {
+        // These do what they say wherever they are called; they have tests of their own.
+        if path.iter().any(|name| ["demo", "completions", "serve", "mcp"].contains(&name.as_str())) {
             continue;
         }
         for example in examples(&help) {
@@ -312,6 +313,14 @@ fn every_answer_is_shown_by_example() {
     story.show("human", &format!("look message {id}"));
     story.show("", "reserve");
     golden("json-shapes.md", &story.text);
+}
+
+#[test]
+fn the_tools_are_told_as_models_read_them() {
+    let bus = Bus::new();
+    let list = Client::over_pipe(&bus, CURRENT).ask("tools/list", json!({}));
+    let list: Value = serde_json::from_str(&list).unwrap();
+    golden("mcp-tools.json", &format!("{:#}\n", list["tools"]));
 }
 
 /// The block of the README that begins with this line.

@@ -147,8 +147,12 @@ fn the_boundary_around_a_body_is_new_in_every_answer() {
     let boundary = || {
         let shown = bus.text("BlueLake", ["poll", "--bodies"]).success().stdout;
         let line = |mark: &str| shown.lines().find_map(|line| line.strip_prefix(mark).map(str::to_owned)).unwrap();
-        assert_eq!(line("  ┌ "), line("  └ "));
-        line("  ┌ ")
+        let (opens, closes) = (line("  ┌ "), line("  └ "));
+        assert_eq!(
+            opens.split_once(' ').unwrap(),
+            (closes.as_str(), "by an agent of this project, as the reader's policy allows")
+        );
+        closes
     };
     assert_ne!(boundary(), boundary());
 }

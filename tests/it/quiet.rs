@@ -178,16 +178,33 @@ fn a_plain_command_starts_no_runtime_and_no_thread_but_the_one_at_the_gate() {
     check_threads(&bus, "BlueLake", &["release", "--all"], 1);
 }
 
+/// Whoever asks once waits for nothing that async would help with; a server has a crate of its own for it.
 #[test]
-fn no_async_runtime_is_built_into_the_binary() {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["tree", "--offline", "--locked", "-p", "relay", "-e", "normal,build", "--prefix", "none"]);
-    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let tree = String::from_utf8(output.stdout).unwrap();
-    let packages: Vec<&str> = tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(packages.contains(&"rusqlite"), "{tree}");
-    for runtime in ["tokio", "async-std", "smol", "mio", "async-executor", "futures-executor", "hyper"] {
-        assert!(!packages.contains(&runtime), "{runtime} is a dependency of the binary");
+fn async_stays_where_somebody_listens() {
+    for (package, depth) in [("relay-core", "999"), ("relay-store", "999"), ("relay", "1")] {
+        let mut command = Command::new(env!("CARGO"));
+        command.args([
+            "tree",
+            "--offline",
+            "--locked",
+            "-p",
+            package,
+            "-e",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--depth",
+            depth,
+        ]);
+        let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8(output.stdout).unwrap();
+        let packages: Vec<&str> = tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert!(packages.contains(&"serde_json"), "{tree}");
+        for runtime in
+            ["tokio", "async-std", "smol", "mio", "async-executor", "futures-executor", "hyper", "axum", "rmcp"]
+        {
+            assert!(!packages.contains(&runtime), "{package} depends on {runtime}");
+        }
     }
 }

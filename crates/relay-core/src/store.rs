@@ -350,7 +350,7 @@ pub trait Repository {
     /// Whether this path of the project is a file: such a claim is narrow, and nothing needs to be counted.
     fn is_file(&self, path: &str) -> bool;
     /// Tracked paths, sorted; `None` outside a repository and above 50,000 files.
-    fn tracked(&self) -> Option<std::rc::Rc<[String]>>;
+    fn tracked(&self) -> Option<std::sync::Arc<[String]>>;
     /// The commit that last changed a line, counted from 1 as the working tree has it. A path of another worktree is looked
     /// for in what that one has checked out, and so is a relative path by whoever is in there. `INPUT_INVALID` where no
     /// commit can be named, `PATTERN_OUTSIDE_PROJECT` for a path that is not of the project.

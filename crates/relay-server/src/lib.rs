@@ -1,4 +1,19 @@
-//! Everything of relay that listens: MCP over stdio and HTTP, and the page. Async stops at this crate's border.
+//! Everything of relay that listens: MCP over stdio and HTTP. Async stops at this crate's border.
 //!
-//! Nothing listens yet: every command opens the store, acts and exits. The crate stands here so that the direction of
-//! dependencies is fixed before its code arrives.
+//! A front turns what it hears into an [`Ask`]; the [`desk`] answers it from the store, in the one shape that every answer
+//! has; the front writes that out. What relay's own program lends to it, its words and its processes, is in [`front`].
+
+pub mod ask;
+mod descriptor;
+pub mod desk;
+pub mod front;
+pub mod http;
+pub mod mcp;
+mod quota;
+mod runtime;
+pub mod stdio;
+mod stop;
+
+pub use ask::{Answer, Ask, Body, Origin, Said};
+pub use desk::Desk;
+pub use front::{Effect, Front, Tool};

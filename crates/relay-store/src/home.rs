@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::ProjectKey;
-use relay_core::error::Code;
+use relay_core::error::{Code, Refusal};
 use relay_core::store::{Bus, Result, Store};
 use sha2::{Digest, Sha256};
 
@@ -110,6 +110,17 @@ impl Home {
     pub fn moved_from(&self, is_meant: impl Fn(&str) -> bool) -> Result<Vec<ProjectKey>> {
         let had = |folder: &Path| former_paths(folder).iter().any(|path| is_meant(path));
         Ok(self.projects()?.into_iter().filter(|(_, folder)| had(folder)).map(|(key, _)| key).collect())
+    }
+
+    /// The refusal of whoever comes to a project in which nobody has started.
+    pub fn nobody_in(&self, project: &ProjectKey, named: Option<&str>) -> Refusal {
+        let moved = self.moved_from(|path| path == project.as_str()).unwrap_or_default();
+        let moved: String = moved.iter().map(|now| format!("; the project that was here is now {now}")).collect();
+        let refusal = Code::AgentNotRegistered.refuse(format!("nobody has started in {project} yet{moved}"));
+        match named {
+            Some(name) => refusal.with("name", name),
+            None => refusal,
+        }
     }
 
     /// Follows a repository that was moved: the history goes on under the new path.

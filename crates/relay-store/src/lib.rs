@@ -23,6 +23,7 @@ pub mod presence;
 pub mod random;
 pub mod repository;
 pub mod sqlite;
+pub mod tokens;
 pub mod tries;
 pub mod verify;
 

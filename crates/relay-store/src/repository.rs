@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::pattern::{Case, PatternFault};
@@ -134,7 +134,7 @@ pub struct Files {
     seen_from: Vec<PathBuf>,
     git: OnceCell<Option<PathBuf>>,
     case: OnceCell<Case>,
-    tracked: OnceCell<Option<Rc<[String]>>>,
+    tracked: OnceCell<Option<Arc<[String]>>>,
 }
 
 impl Files {
@@ -220,7 +220,7 @@ impl Files {
         Some((tree, if inside.is_empty() { String::new() } else { format!("{inside}/") }))
     }
 
-    fn read_index(&self) -> Option<Rc<[String]>> {
+    fn read_index(&self) -> Option<Arc<[String]>> {
         let git = self.git()?;
         let work_tree =
             if git.file_name().is_some_and(|name| name == ".git") { git.parent()? } else { self.root.as_path() };
@@ -281,7 +281,7 @@ impl Repository for Files {
         blame::last_change(&Place { tree, inside: &inside, path: &path, line })
     }
 
-    fn tracked(&self) -> Option<Rc<[String]>> {
+    fn tracked(&self) -> Option<Arc<[String]>> {
         self.tracked.get_or_init(|| self.read_index()).clone()
     }
 }

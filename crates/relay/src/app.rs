@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
-use relay_core::domain::shell;
 use relay_core::domain::time::Timestamp;
 use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
 use relay_core::store::{Clock, Random, Result, Store};
 use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
 use relay_core::wire::v1::{Answer, Failure, Signal, SignalCode};
+use relay_server::http::{Reply, Sent};
 use relay_store::sqlite::Sqlite;
 use relay_store::{Home, SystemRandom, repository};
 
@@ -21,6 +21,7 @@ use crate::clock::SystemClock;
 use crate::closed::Closed;
 use crate::installation::Here;
 use crate::output::{Output, Written};
+use crate::remote::Remote;
 use crate::{cli, config, environment, human, process, render};
 
 pub fn main() -> ExitCode {
@@ -63,7 +64,7 @@ fn verb<'a>(words: &[&'a str]) -> Option<&'a str> {
 }
 
 /// What reaches the bus: the operating system's user.
-fn credential() -> String {
+pub fn credential() -> String {
     format!("uid:{}", rustix::process::geteuid().as_raw())
 }
 
@@ -174,13 +175,8 @@ impl App {
     }
 
     fn nobody_here(&self, home: &Home, project: &ProjectKey) -> Refusal {
-        let moved = home.moved_from(|path| path == project.as_str()).unwrap_or_default();
-        let moved: String = moved.iter().map(|now| format!("; the project that was here is now {now}")).collect();
-        let refusal = Code::AgentNotRegistered.refuse(format!("nobody has started in {project} yet{moved}"));
-        match self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name)) {
-            Some(name) => refusal.with("name", name),
-            None => refusal,
-        }
+        let named = self.globals.agent.clone().or_else(environment::agent).filter(|name| is_name(name));
+        home.nobody_in(project, named.as_deref())
     }
 
     pub fn context<'a, S: Store>(&'a self, opened: &'a Opened<S>) -> Result<Ctx<'a>> {
@@ -207,6 +203,14 @@ impl App {
             now: self.clock.now(),
             pid: std::process::id(),
         })
+    }
+
+    /// A step on behalf of somebody who reached this process with another credential than its own.
+    pub fn run_for(&self, credential: &str, request: &Request) -> Result<serde_json::Value> {
+        let opened = self.open(Some(request))?;
+        let caller = Caller { credential: credential.to_owned(), named: self.named()?, ..Caller::default() };
+        let done = verbs::run(&self.context_of(&opened, caller)?, request)?;
+        serde_json::to_value(&done.outcome).map_err(|fault| Code::Internal.refuse(fault.to_string()))
     }
 
     /// The agent of `--agent`. A name that is none is refused also where nobody acts.
@@ -237,17 +241,19 @@ impl App {
     }
 
     fn key(&self) -> Result<Key> {
-        match &self.globals.idempotency_key {
-            Some(text) if text.is_empty() || text.len() > 200 || text.chars().any(char::is_control) => {
-                Err(Code::InputInvalid.refuse("--idempotency-key is 1 to 200 bytes of text without control characters"))
-            }
-            Some(text) => Ok(Key { text: text.clone(), chosen: true }),
-            None => Ok(Key { text: relay_core::domain::event::hex(&self.random.bytes()), chosen: false }),
-        }
+        Key::said(self.globals.idempotency_key.as_deref(), &self.random)
     }
 
     /// Runs one request from start to exit status; `verb` is the command that makes it.
     pub fn run(&self, request: Result<Request>, verb: &str) -> u8 {
+        match Remote::named() {
+            Ok(None) => self.run_here(request, verb),
+            Ok(Some(remote)) => self.run_there(&remote, request, verb),
+            Err(refusal) => self.fail_outside(verb, &refusal),
+        }
+    }
+
+    fn run_here(&self, request: Result<Request>, verb: &str) -> u8 {
         let outcome = request.and_then(|request| {
             let opened = self.open(Some(&request))?;
             Ok((request, opened))
@@ -258,9 +264,42 @@ impl App {
         }
     }
 
+    /// The same where a server has the stores. The project is found here all the same: it is where the caller is.
+    fn run_there(&self, remote: &Remote, request: Result<Request>, command: &str) -> u8 {
+        let replied = request.and_then(|request| {
+            self.named()?;
+            let (project, project_is_said) = (Some(self.project()?.to_string()), self.globals.project.is_some());
+            let (agent, key) = (self.globals.agent.clone(), self.globals.idempotency_key.clone());
+            let (variable, session) = (environment::agent(), environment::session());
+            let command = command.to_owned();
+            remote.ask(&Sent { command, request, project, project_is_said, agent, variable, session, key })
+        });
+        match replied {
+            Ok(reply) => self.pass_on(&reply),
+            Err(refusal) => self.fail_outside(command, &refusal),
+        }
+    }
+
+    /// What a server answered, as if it had been answered here.
+    fn pass_on(&self, reply: &Reply) -> u8 {
+        let written = if self.output.json {
+            self.output.exact(&format!("{}\n", reply.line))
+        } else if reply.status == 0 {
+            self.output.text(&reply.text)
+        } else {
+            self.output.complain(&reply.text);
+            Written::Out
+        };
+        reply.status.max(written.status())
+    }
+
     /// The same for `recover`, which goes on where the store cannot be opened: that may be what it is about.
     pub fn recover(&self, request: Result<Request>) -> u8 {
         let request = match request {
+            // What is wrong with the way to a server is mended here.
+            Ok(Request::Recover(input)) if environment::url().is_some() && input.code != Code::StoreUnreachable => {
+                return self.run(Ok(Request::Recover(input)), "recover");
+            }
             Ok(request) => request,
             Err(refusal) => return self.fail_outside("recover", &refusal),
         };
@@ -328,13 +367,7 @@ impl App {
     /// and agent.
     pub fn ask(&self, ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
         let mut done = verbs::run(ctx, request)?;
-        for (flag, said) in [("--project", &self.globals.project), ("--agent", &self.globals.agent)] {
-            let Some(said) = said else { continue };
-            let says_it = format!(" {flag} ");
-            for line in done.next.iter_mut().filter(|line| line.starts_with("relay ") && !line.contains(&says_it)) {
-                *line = format!("{line} {}", shell::line(&[flag, said]));
-            }
-        }
+        done.repeat(self.globals.project.as_deref(), self.globals.agent.as_deref());
         Ok(done)
     }
 

@@ -1,4 +1,4 @@
-//! `config.toml` in `$RELAY_HOME`: other limits than the protocol's.
+//! `config.toml` in `$RELAY_HOME`: other limits than the protocol's, and those of a server.
 
 use std::path::Path;
 
@@ -6,25 +6,31 @@ use relay_core::domain::limits::{BODY_MAX, Limits};
 use relay_core::domain::pattern::MAX_BYTES;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
+use relay_server::http;
 use serde::Deserialize;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Config {
-    limits: Limits,
+pub struct Config {
+    pub limits: Limits,
+    pub serve: http::Limits,
 }
 
 pub fn limits(home: &Path) -> Result<Limits> {
+    read(home).map(|config| config.limits)
+}
+
+pub fn read(home: &Path) -> Result<Config> {
     let path = home.join("config.toml");
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         // None is there, or the folder cannot be entered: then the store says so.
-        Err(_) if std::fs::symlink_metadata(&path).is_err() => return Ok(Limits::default()),
+        Err(_) if std::fs::symlink_metadata(&path).is_err() => return Ok(Config::default()),
         Err(fault) => return Err(refusal(&path, &fault.to_string())),
     };
     let config: Config = toml::from_str(&text).map_err(|fault| refusal(&path, &explained(&text, &fault)))?;
     check(&config.limits).map_err(|why| refusal(&path, &why))?;
-    Ok(config.limits)
+    Ok(config)
 }
 
 fn refusal(path: &Path, why: &str) -> Refusal {

@@ -42,6 +42,16 @@ pub fn agent() -> Option<String> {
     variable("RELAY_AGENT")
 }
 
+/// The server that has the stores, where they are not here.
+pub fn url() -> Option<String> {
+    variable("RELAY_URL")
+}
+
+/// What opens that server's door.
+pub fn token() -> Option<String> {
+    variable("RELAY_TOKEN")
+}
+
 /// Whether the archive is left to a later command: `RELAY_DRAIN=later`.
 pub fn drains_later() -> bool {
     variable("RELAY_DRAIN").is_some_and(|wish| wish == "later")
@@ -87,4 +97,10 @@ pub fn test_clock() -> Option<PathBuf> {
 #[cfg(feature = "test-doors")]
 pub fn test_break() -> Option<String> {
     variable("RELAY_TEST_BREAK")
+}
+
+/// Whether the server also has what an outside suite calls by its name: `RELAY_TEST_FIXTURES=1`.
+#[cfg(feature = "test-doors")]
+pub fn test_fixtures() -> bool {
+    variable("RELAY_TEST_FIXTURES").is_some_and(|wish| wish == "1")
 }

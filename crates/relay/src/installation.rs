@@ -20,6 +20,7 @@ use relay_store::{Home, fitness, tries};
 use serde_json::Value;
 
 use crate::output::Output;
+use crate::remote::Remote;
 use crate::{environment, human, process, render};
 
 /// What is around one project's store, whatever state that is in.
@@ -61,6 +62,8 @@ impl Installation for Here {
         let lost = |fault: std::io::Error| Code::Internal.refuse(format!("relay cannot run itself: {fault}"));
         let mut command = process::new(environment::own_program().map_err(lost)?);
         command.args(argv.iter().skip(1)).arg("--json").stdin(Stdio::null());
+        // The store is the one around here, also where this process serves others.
+        command.env_remove("RELAY_URL");
         let output = command.output().map_err(lost)?;
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         // What it has to say to a person is said.
@@ -99,7 +102,8 @@ impl Installation for Here {
                 Some(store) => lag::is_current(&store, None)?,
                 None => false,
             },
-            Condition::Archive(State::Sound) => fitness::archive_is_sound(&folder)?,
+            Condition::Archive(_) => fitness::archive_is_sound(&folder)?,
+            Condition::Server(_) => Remote::named()?.is_some_and(|remote| remote.is_there()),
             _ => false,
         })
     }

@@ -21,7 +21,9 @@ mod installation;
 mod output;
 mod process;
 mod progress;
+mod remote;
 mod render;
+mod served;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "test-doors")]

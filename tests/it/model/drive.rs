@@ -1,7 +1,7 @@
 //! The two ways to the same verbs: inside this process, and through the binary.
 
 use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, ProjectKey};
@@ -92,7 +92,7 @@ impl Repository for NoRepository {
         Err(relay_core::error::Code::InputInvalid.refuse("there is no repository"))
     }
 
-    fn tracked(&self) -> Option<Rc<[String]>> {
+    fn tracked(&self) -> Option<Arc<[String]>> {
         None
     }
 }

@@ -10,6 +10,7 @@ mod hostile;
 mod input;
 mod mail;
 mod running;
+mod served;
 mod store;
 
 use std::process::Command;
@@ -83,11 +84,10 @@ table! {
         UNAUTHORIZED agents::unauthorized;
         RECOVERY_EXHAUSTED breaker::exhausted;
         INTERNAL store::internal;
+        RATE_LIMITED served::too_fast;
+        STORE_UNREACHABLE served::unreachable;
     }
-    later {
-        RATE_LIMITED "a server counts per credential";
-        STORE_UNREACHABLE "a database server";
-    }
+    later {}
 }
 
 #[test]

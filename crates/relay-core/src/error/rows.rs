@@ -40,11 +40,11 @@ catalogue! {
     StoreTooNew "STORE_TOO_NEW" Damaged false [path found known]
     StoreForeign "STORE_FOREIGN" Denied false [path]
     StoreUnsupported "STORE_UNSUPPORTED" Denied false [path filesystem]
-    StoreUnreachable "STORE_UNREACHABLE" Busy true []
+    StoreUnreachable "STORE_UNREACHABLE" Busy true [url]
     ArchiveBehind "ARCHIVE_BEHIND" Damaged true [path archived newest damaged]
     ArchiveDiverged "ARCHIVE_DIVERGED" Damaged false [path findings findings_total]
     ArchiveUnavailable "ARCHIVE_UNAVAILABLE" Busy true [path]
-    Unauthorized "UNAUTHORIZED" Denied false []
+    Unauthorized "UNAUTHORIZED" Denied false [served token place]
     RecoveryExhausted "RECOVERY_EXHAUSTED" Busy false [code beside]
     Internal "INTERNAL" Internal false [path]
 }

@@ -44,6 +44,8 @@ pub enum Condition {
     Noted(String),
     Archive(State),
     Store(State),
+    /// The server that has the stores lets the caller in.
+    Server(State),
     /// This credential lies on the machine.
     Credential(String),
 }
@@ -77,6 +79,8 @@ pub enum State {
     Writable,
     /// Nothing is behind.
     Current,
+    /// It answers.
+    Reachable,
 }
 
 impl Condition {
@@ -104,9 +108,10 @@ impl Condition {
             Condition::Noted(_) => "the question lies beside the store".to_owned(),
             Condition::Archive(State::Current) => "the archive has every event".to_owned(),
             Condition::Archive(State::Writable) => "the archive can be written".to_owned(),
-            Condition::Archive(State::Sound) => "the archive is what the store says".to_owned(),
+            Condition::Archive(State::Sound | State::Reachable) => "the archive is what the store says".to_owned(),
             Condition::Store(State::Writable) => "the store takes what is written".to_owned(),
-            Condition::Store(State::Sound | State::Current) => "the store is whole".to_owned(),
+            Condition::Store(_) => "the store is whole".to_owned(),
+            Condition::Server(_) => "the server lets the caller in".to_owned(),
             Condition::Credential(name) => format!("the credential of the {name} is on this machine"),
         }
     }

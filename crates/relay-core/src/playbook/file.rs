@@ -91,7 +91,7 @@ impl Fails {
 }
 
 /// What can be true after a step, by name.
-const CONDITIONS: [(&str, Shape); 13] = [
+const CONDITIONS: [(&str, Shape); 14] = [
     ("active", Shape::Text),
     ("acting", Shape::Flag),
     ("bound", Shape::Fields(&["agent", "session"])),
@@ -104,6 +104,7 @@ const CONDITIONS: [(&str, Shape); 13] = [
     ("apart", Shape::Text),
     ("archive", Shape::OneOf(&["sound", "writable", "current"])),
     ("store", Shape::OneOf(&["sound", "writable"])),
+    ("server", Shape::OneOf(&["reachable"])),
     ("credential", Shape::OneOf(&["human"])),
 ];
 

@@ -24,7 +24,7 @@ enum Kind {
     Word,
 }
 
-const KINDS: [(&str, Kind); 31] = [
+const KINDS: [(&str, Kind); 34] = [
     ("name", Kind::Agent),
     ("nearest", Kind::Agents),
     ("unknown", Kind::Agents),
@@ -56,6 +56,9 @@ const KINDS: [(&str, Kind); 31] = [
     ("shared", Kind::Flag),
     ("damaged", Kind::Flag),
     ("beside", Kind::Flag),
+    ("served", Kind::Flag),
+    ("token", Kind::Flag),
+    ("place", Kind::Flag),
 ];
 
 /// `NAME=VALUE`, each held to what its name stands for.

@@ -48,9 +48,9 @@ fn under<'a>(tracked: &'a [String], prefix: &str) -> &'a [String] {
 mod tests {
     use super::*;
     use crate::domain::pattern::Case;
-    use std::rc::Rc;
+    use std::sync::Arc;
 
-    struct Files(Option<Rc<[String]>>);
+    struct Files(Option<Arc<[String]>>);
 
     impl Repository for Files {
         fn roots(&self) -> Vec<String> {
@@ -66,7 +66,7 @@ mod tests {
             Err(crate::error::Code::InputInvalid.refuse("there is no repository"))
         }
 
-        fn tracked(&self) -> Option<Rc<[String]>> {
+        fn tracked(&self) -> Option<Arc<[String]>> {
             self.0.clone()
         }
     }

@@ -35,7 +35,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::limits::{Limits, WHY_BYTES};
 use crate::domain::name::{AgentName, ProjectKey};
-use crate::domain::time::Timestamp;
+use crate::domain::pattern::Pattern;
+use crate::domain::shell;
+use crate::domain::time::{Span, Timestamp};
 use crate::error::Code;
 use crate::installation::Installation;
 use crate::store::{Bus, Clock, Random, Repository, Result, Store};
@@ -85,6 +87,19 @@ pub struct Key {
     pub chosen: bool,
 }
 
+impl Key {
+    /// The one that the caller chose, or else one that nobody has used.
+    pub fn said(text: Option<&str>, random: &dyn Random) -> Result<Self> {
+        match text {
+            Some(text) if text.is_empty() || text.len() > 200 || text.chars().any(char::is_control) => {
+                Err(Code::InputInvalid.refuse("--idempotency-key is 1 to 200 bytes of text without control characters"))
+            }
+            Some(text) => Ok(Key { text: text.to_owned(), chosen: true }),
+            None => Ok(Key { text: crate::domain::event::hex(&random.bytes()), chosen: false }),
+        }
+    }
+}
+
 /// A request as every front makes it, and as a failed one is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
@@ -125,6 +140,31 @@ impl Request {
         }
     }
 
+    /// The patterns that it claims.
+    fn claims(&self) -> &[String] {
+        match self {
+            Request::Reserve(input) => &input.patterns,
+            Request::Start(input) => &input.path,
+            Request::Prepare(input) => &input.start.path,
+            _ => &[],
+        }
+    }
+
+    /// Whether the repository has something to say about it.
+    pub fn looks_ahead(&self) -> bool {
+        !self.claims().is_empty()
+    }
+
+    /// How long it waits for something to happen, where it does.
+    pub fn waits_for(&self) -> Option<Span> {
+        match self {
+            Request::Reserve(input) => input.wait,
+            Request::Link(input) => input.wait,
+            Request::Poll(input) => input.wait,
+            _ => None,
+        }
+    }
+
     /// From a playbook's step: the verb and its arguments.
     pub fn from_tool(tool: &str, args: &serde_json::Map<String, serde_json::Value>) -> Result<Self> {
         let mut tagged = args.clone();
@@ -141,6 +181,18 @@ pub fn check(request: &Request, caller: &Caller, limits: &Limits, repository: &d
         Request::Start(input) => start::check(caller, limits, repository, input),
         Request::Prepare(input) => prepare::check(caller, limits, repository, input),
         _ => Ok(()),
+    }
+}
+
+/// Reads of the repository what a claim will want to know of it, so that it is known when the gate is taken.
+pub fn look_ahead(request: &Request, repository: &dyn Repository) {
+    if !request.looks_ahead() {
+        return;
+    }
+    let roots = repository.roots();
+    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+    for pattern in request.claims().iter().filter_map(|text| Pattern::parse(text, &roots).ok()) {
+        broad::breadth(repository, &pattern);
     }
 }
 
@@ -178,6 +230,17 @@ pub struct Done {
 impl Done {
     fn new<T>(verb: &'static str, told: writing::Told<T>, wrap: impl FnOnce(T) -> Outcome) -> Self {
         Done { verb, outcome: wrap(told.outcome), signals: told.signals, next: told.next, afterwards: None }
+    }
+
+    /// What is proposed next is run from where this was said: it repeats what that said of project and agent.
+    pub fn repeat(&mut self, project: Option<&str>, agent: Option<&str>) {
+        for (flag, said) in [("--project", project), ("--agent", agent)] {
+            let Some(said) = said else { continue };
+            let says_it = format!(" {flag} ");
+            for line in self.next.iter_mut().filter(|line| line.starts_with("relay ") && !line.contains(&says_it)) {
+                *line = format!("{line} {}", shell::line(&[flag, said]));
+            }
+        }
     }
 }
 

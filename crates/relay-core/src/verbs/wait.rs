@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use super::{Begun, Ctx, Done, Key};
 use crate::domain::name::Party;
 use crate::domain::time::{Span, Timestamp};
-use crate::store::{Result, Wait};
+use crate::store::{Clock, Result, Wait};
 
 pub(super) use ring::{change, enter, is_awaited};
 
@@ -69,7 +69,7 @@ impl Waiting {
     fn ended(&mut self, ctx: &Ctx<'_>) -> Result<Option<Done>> {
         match self.waiter.look(ctx)? {
             Look::Ready(done) => Ok(Some(done)),
-            Look::NotYet { .. } if self.deadline.is_over(ctx) => self.waiter.in_vain(ctx, self.time).map(Some),
+            Look::NotYet { .. } if self.deadline.is_over(ctx.clock) => self.waiter.in_vain(ctx, self.time).map(Some),
             Look::NotYet { again_at } => {
                 self.again_at = again_at;
                 Ok(None)
@@ -79,9 +79,14 @@ impl Waiting {
 
     /// How long it may be left alone if nothing wakes it: until time alone may change something, the deadline, or the
     /// safety look.
-    pub fn patience(&self, ctx: &Ctx<'_>) -> Span {
-        let now = ctx.clock.now();
-        patience(self.deadline.left(ctx), self.again_at.map(|at| at.since(now)))
+    pub fn patience(&self, clock: &dyn Clock) -> Span {
+        let now = clock.now();
+        patience(self.deadline.left(clock), self.again_at.map(|at| at.since(now)))
+    }
+
+    /// Whoever looks has no more time for it: the next look is the last.
+    pub fn cut_short(&mut self) {
+        self.deadline = Deadline(Span::millis(i64::MIN));
     }
 
     /// Blocks until it has ended: for a front that has nothing else to do.
@@ -89,7 +94,7 @@ impl Waiting {
         until(ctx, || {
             Ok(match self.look(ctx)? {
                 Some(done) => ControlFlow::Break(done),
-                None => ControlFlow::Continue(self.patience(ctx)),
+                None => ControlFlow::Continue(self.patience(ctx.clock)),
             })
         })
     }
@@ -138,12 +143,12 @@ impl Deadline {
         Deadline(Span::millis(ctx.clock.monotonic().as_millis().saturating_add(time.as_millis().max(0))))
     }
 
-    fn left(self, ctx: &Ctx<'_>) -> Span {
-        Span::millis((self.0.as_millis() - ctx.clock.monotonic().as_millis()).max(0))
+    fn left(self, clock: &dyn Clock) -> Span {
+        Span::millis(self.0.as_millis().saturating_sub(clock.monotonic().as_millis()).max(0))
     }
 
-    fn is_over(self, ctx: &Ctx<'_>) -> bool {
-        self.left(ctx) == Span::millis(0)
+    fn is_over(self, clock: &dyn Clock) -> bool {
+        self.left(clock) == Span::millis(0)
     }
 }
 

@@ -46,6 +46,7 @@ use gate::Gate;
 use open::FileId;
 pub(crate) use verify::{Replayed, Snapshot};
 use view::View;
+pub use watch::Bell;
 
 /// A one-shot writer that leaves more than this of write-ahead log behind folds it into the store, if its turn comes soon.
 const LOG_KEPT: u64 = 1024 * 1024;
@@ -202,6 +203,11 @@ impl Sqlite {
         let mut kept: Vec<String> = files.filter(is_kept).map(|path| path.to_string_lossy().into_owned()).collect();
         kept.sort();
         kept
+    }
+
+    /// Rings with every commit from now on, also of another process.
+    pub fn bell(&self) -> Result<Bell> {
+        watch::bell(&self.folder)
     }
 
     pub fn archive(&self) -> Archive {

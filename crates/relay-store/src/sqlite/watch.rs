@@ -12,6 +12,11 @@ use crate::filesystem::{io_refusal, private_file};
 
 #[cfg(target_os = "linux")]
 pub(super) fn arm(folder: &Path) -> Result<Box<dyn Watch>> {
+    Ok(Box::new(bell(folder)?))
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn bell(folder: &Path) -> Result<Bell> {
     use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
 
     let path = super::gate::path(folder);
@@ -19,13 +24,31 @@ pub(super) fn arm(folder: &Path) -> Result<Box<dyn Watch>> {
     private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
     let descriptor = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(refuse)?;
     add_watch(&descriptor, &path, WatchFlags::CLOSE_WRITE).map_err(refuse)?;
-    Ok(Box::new(Bell { descriptor, path: path.clone() }))
+    Ok(Bell { descriptor, path: path.clone() })
+}
+
+/// Rings after every commit. Its descriptor can be read from when it has, for those who wait for many things at once.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub struct Bell {
+    descriptor: std::os::fd::OwnedFd,
+    path: std::path::PathBuf,
 }
 
 #[cfg(target_os = "linux")]
-struct Bell {
-    descriptor: std::os::fd::OwnedFd,
-    path: std::path::PathBuf,
+impl std::os::fd::AsRawFd for Bell {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.descriptor.as_raw_fd()
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Bell {
+    /// One wake for everything that happened meanwhile: what matters is read from the store.
+    pub fn quieten(&mut self) {
+        let mut buffer = [0_u8; 4096];
+        while matches!(rustix::io::read(&self.descriptor, &mut buffer), Ok(count) if count > 0) {}
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -44,9 +67,7 @@ impl Watch for Bell {
             Ok(_) => {}
             Err(fault) => return Err(io_refusal(&self.path, &fault.into())),
         }
-        // One wake for everything that happened meanwhile: what matters is read from the store.
-        let mut buffer = [0_u8; 4096];
-        while matches!(rustix::io::read(&self.descriptor, &mut buffer), Ok(count) if count > 0) {}
+        self.quieten();
         Ok(())
     }
 }

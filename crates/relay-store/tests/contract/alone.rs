@@ -1,7 +1,7 @@
 //! Everything around a store that a verb may use, where there is nothing: no other project, no repository, no machine. Time is
 //! what the test says.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use relay_core::domain::limits::Limits;
@@ -93,7 +93,7 @@ impl<'a> Alone<'a> {
     }
 
     pub fn patience(&self, waiting: &Waiting) -> Span {
-        self.with("BlueLake", "another key", |ctx| waiting.patience(ctx))
+        self.with("BlueLake", "another key", |ctx| waiting.patience(ctx.clock))
     }
 
     pub fn waits(&self) -> Vec<Wait> {
@@ -142,7 +142,7 @@ impl Repository for Alone<'_> {
         true
     }
 
-    fn tracked(&self) -> Option<Rc<[String]>> {
+    fn tracked(&self) -> Option<Arc<[String]>> {
         None
     }
 

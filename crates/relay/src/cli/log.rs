@@ -1,21 +1,26 @@
 use relay_core::store::Result;
 use relay_core::verbs::look::{EventFilter, Input, Layout};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::look::{self, Page};
-use super::words;
+use super::words::{self, Digits};
 use crate::app::App;
 
 /// Which events are wanted; all that is said must be true of one.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args, Deserialize, JsonSchema)]
 pub struct Events {
     /// Only events before this number: the last of them
     #[arg(long, value_name = "N", help_heading = "Which events")]
-    before: Option<String>,
+    #[schemars(extend("hint" = "events before this number"))]
+    before: Option<Digits>,
     /// Only what this agent did
     #[arg(long, value_name = "NAME", help_heading = "Which events")]
+    #[schemars(extend("hint" = "agent"))]
     by: Option<String>,
     /// Only events of these kinds, given more than once or with commas between
     #[arg(long, value_name = "KIND", value_delimiter = ',', help_heading = "Which events")]
+    #[serde(default, deserialize_with = "words::list")]
     kind: Vec<String>,
     /// Only this thread's: its mail and receipts, its members, its claims
     #[arg(long, value_name = "T", help_heading = "Which events")]
@@ -25,12 +30,14 @@ pub struct Events {
     path: Option<String>,
     /// Only from this time on: how long ago (2h), a date, or a time such as 2026-11-15T09:30:00Z
     #[arg(long, value_name = "TIME", help_heading = "Which events")]
+    #[schemars(extend("hint" = "2h, a date or a time"))]
     since: Option<String>,
     /// Only up to this time
     #[arg(long, value_name = "TIME", help_heading = "Which events")]
     until: Option<String>,
     /// Show each on one line, without its time
     #[arg(long, help_heading = "Which events")]
+    #[serde(skip)]
     oneline: bool,
 }
 
@@ -45,7 +52,7 @@ impl Events {
             until: self.until.clone(),
         };
         let layout = if self.oneline { Layout::Short } else { input.layout };
-        Ok(Input { before: words::number(self.before.as_deref())?, filter, layout, ..input })
+        Ok(Input { before: words::number(self.before.as_ref())?, filter, layout, ..input })
     }
 }
 

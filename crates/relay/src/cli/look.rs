@@ -1,12 +1,15 @@
 use relay_core::store::Result;
 use relay_core::verbs::look::Input;
 use relay_core::verbs::{self, Request};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use super::{log, words};
+use super::words::Digits;
+use super::{Asks, log, words};
 use crate::app::App;
 
 /// Look at anything: messages, threads, agents, claims, contacts, history
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 #[command(
     after_help = "Examples:\n  relay look message 128\n  relay look thread bd-123\n  relay look reservations src/auth.rs\n  relay look search login token\n  relay look playbook CONTACT_REQUIRED"
 )]
@@ -14,27 +17,42 @@ pub struct Args {
     /// message N | thread [T] | agents | agent NAME | reservations [PATH] | contacts | outbox | events | line PATH:N |
     /// search WORDS | status | debt | playbook CODE
     #[arg(value_name = "WHAT", required = true)]
+    #[serde(deserialize_with = "words::sentence")]
+    #[schemars(extend("hint" = "[\"thread\",\"bd-1\"]: message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, playbook CODE"))]
     what: Vec<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     page: Page,
     #[command(flatten)]
+    #[serde(flatten)]
     events: log::Events,
 }
 
 /// Which part of a long list.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args, Deserialize, JsonSchema)]
 pub struct Page {
     /// Only events after this number
     #[arg(long, value_name = "N")]
-    after: Option<String>,
+    #[schemars(extend("hint" = "events after this number"))]
+    after: Option<Digits>,
     /// At most this many [default: 100]
     #[arg(long, short = 'n', value_name = "N")]
-    limit: Option<String>,
+    limit: Option<Digits>,
 }
 
 impl Args {
     pub fn run(&self, app: &App) -> u8 {
-        answer(app, self.page.input(self.what.clone()).and_then(|input| self.events.input(input)), "look")
+        answer(app, self.input(), "look")
+    }
+
+    fn input(&self) -> Result<Input> {
+        self.page.input(self.what.clone()).and_then(|input| self.events.input(input))
+    }
+}
+
+impl Asks for Args {
+    fn request(&self) -> Result<Request> {
+        self.input().map(Request::Look)
     }
 }
 
@@ -54,7 +72,7 @@ pub fn answer(app: &App, input: Result<Input>, command: &str) -> u8 {
 
 impl Page {
     pub fn input(&self, what: Vec<String>) -> Result<Input> {
-        let (after, limit) = (words::number(self.after.as_deref())?, words::count("--limit", self.limit.as_deref())?);
+        let (after, limit) = (words::number(self.after.as_ref())?, words::count("--limit", self.limit.as_ref())?);
         Ok(Input { what, after, limit, ..Input::default() })
     }
 }

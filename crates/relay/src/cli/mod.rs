@@ -18,7 +18,10 @@ mod redact;
 mod release;
 mod reserve;
 mod send;
+mod serve;
 mod start;
+mod token;
+pub mod tools;
 mod verify;
 mod words;
 
@@ -83,6 +86,27 @@ pub enum Command {
 /// Something that becomes a request.
 trait Asks {
     fn request(&self) -> Result<Request>;
+}
+
+impl Cli {
+    /// What a command of the protocol asks for; operators' commands ask for nothing.
+    pub fn request(&self) -> Option<Result<Request>> {
+        let asks: &dyn Asks = match &self.command {
+            Command::Start(args) => args,
+            Command::Prepare(args) => args,
+            Command::Reserve(args) => args,
+            Command::Release(args) => args,
+            Command::Link(args) => args,
+            Command::Send(args) => args,
+            Command::Poll(args) => args,
+            Command::Ack(args) => args,
+            Command::Look(args) => args,
+            Command::Recover(args) => args,
+            Command::Atom(atom) => atom,
+            Command::Reading(_) | Command::Operator(_) => return None,
+        };
+        Some(asks.request())
+    }
 }
 
 pub fn run(cli: Cli) -> u8 {

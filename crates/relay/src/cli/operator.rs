@@ -13,13 +13,15 @@ use serde_json::json;
 
 use super::{Asks, Cli};
 use crate::app::{App, Said};
-use crate::{demo, human, render};
+use crate::{demo, render};
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Operator {
     /// Check that the project's store answers and is whole
     #[command(after_help = "Example:\n  relay health --json")]
     Health,
+    Serve(super::serve::Serve),
+    Mcp(super::serve::Mcp),
     Doctor(super::doctor::Args),
     Drain(super::drain::Args),
     Redact(super::redact::Args),
@@ -35,11 +37,11 @@ pub enum Operator {
     },
     /// Manage credentials
     #[command(
-        after_help = "Example:\n  relay token human\n  relay send --agent human --to BlueLake --subject Hello --body 'It is me.'"
+        after_help = "Examples:\n  relay token add laptop\n  relay token human\n  relay send --agent human --to BlueLake --subject Hello --body 'It is me.'"
     )]
     Token {
         #[command(subcommand)]
-        action: TokenAction,
+        action: super::token::Action,
     },
     /// Play the main job through with three agents, in a temporary home
     #[command(after_help = "Example:\n  relay demo")]
@@ -75,17 +77,12 @@ pub enum ProjectAction {
     },
 }
 
-#[derive(Debug, clap::Subcommand)]
-pub enum TokenAction {
-    /// Make this user the human on this machine
-    #[command(after_help = "Example:\n  relay token human\n  relay status --agent human")]
-    Human,
-}
-
 impl Operator {
     fn name(&self) -> &'static str {
         match self {
             Operator::Health => "health",
+            Operator::Serve(_) => "serve",
+            Operator::Mcp(_) => "mcp",
             Operator::Doctor(_) => "doctor",
             Operator::Drain(_) => "drain",
             Operator::Redact(_) => "redact",
@@ -120,7 +117,9 @@ impl Operator {
             Operator::Project { action: ProjectAction::Move { old, new } } => {
                 app.answer("project", follow(app, old, new))
             }
-            Operator::Token { action: TokenAction::Human } => app.answer("token", token(app)),
+            Operator::Token { action } => action.run(app),
+            Operator::Serve(args) => args.run(app),
+            Operator::Mcp(args) => args.run(app),
             Operator::Demo => demo::run(app),
             Operator::Completions { shell, dir } => completions(app, shell, dir.as_deref()),
         }
@@ -179,20 +178,6 @@ fn follow(app: &App, old: &str, new: &str) -> Result<(serde_json::Value, String)
         let _ = writeln!(text, "{project} could not be told yet; the next command in {new} tells it.");
     }
     Ok((json!({"from": old, "to": new, "untold": untold}), text))
-}
-
-fn token(app: &App) -> Result<(serde_json::Value, String)> {
-    let (home, _) = app.home()?;
-    let (path, new) = human::create(home.root(), &app.random)?;
-    let text = if new {
-        "You are the human on this machine now: say `--agent human`."
-    } else {
-        "You are the human on this machine already: say `--agent human`."
-    };
-    Ok((
-        json!({"path": path.to_string_lossy(), "new": new}),
-        format!("{text}\nThe credential lies in {}; whoever can read it is the human.\n", path.display()),
-    ))
 }
 
 fn completions(app: &App, shell: &str, dir: Option<&std::path::Path>) -> u8 {

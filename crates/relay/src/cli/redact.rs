@@ -2,10 +2,11 @@
 
 use relay_core::error::Refusal;
 use relay_core::store::Result;
+use relay_core::verbs::look::parse_number;
 use relay_core::verbs::{Outcome, Request, redact};
 use serde_json::json;
 
-use super::{Asks, words};
+use super::Asks;
 use crate::app::Opened;
 use crate::process;
 
@@ -29,7 +30,7 @@ pub struct Args {
 
 impl Asks for Args {
     fn request(&self) -> Result<Request> {
-        let message = words::number(Some(&self.message))?.unwrap_or_default();
+        let message = parse_number(&self.message)?;
         Ok(Request::Redact(redact::Input { message, why: self.why.clone() }))
     }
 }

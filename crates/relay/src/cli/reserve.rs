@@ -2,10 +2,12 @@ use relay_core::domain::limits::TTL_DEFAULT;
 use relay_core::error::Code;
 use relay_core::store::{Clock, Guard, Result};
 use relay_core::verbs::{self, Ctx, Key, Outcome, Request, release, reserve::Input, wait};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::{Asks, words};
 use crate::app::{App, Opened};
-use crate::process;
+use crate::{environment, process};
 
 /// Claim paths before you edit them
 ///
@@ -13,31 +15,39 @@ use crate::process;
 /// beside it. With a command after `--`, relay claims, runs the command while renewing, releases, and passes its exit
 /// status on. With --json, standard output holds relay's one line alone, written once the command runs; what the
 /// command prints goes to standard error.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 #[command(
     after_help = "Examples:\n  relay reserve 'src/auth/**' --reason bd-123\n  relay reserve res:dev-database --if-free --wait 5m\n  relay reserve src/main.rs -- cargo fmt\n\nPatterns start at the project's root. `*` and `?` stay in one folder, `**` is any number of folders; a path without wildcards covers everything under it; `res:NAME` claims something that is not a file."
 )]
 pub struct Args {
     /// Paths or patterns, from the project's root
     #[arg(value_name = "PATTERN", required = true)]
+    #[serde(deserialize_with = "words::list")]
+    #[schemars(extend("hint" = "src/auth/**, a/path.rs, or res:NAME for what is no file"))]
     patterns: Vec<String>,
     /// How long, 60s to 24h; your own activity renews it [default: 1h]
     #[arg(long, value_name = "TTL", allow_hyphen_values = true)]
+    #[schemars(extend("hint" = "60s to 24h, default 1h"))]
     ttl: Option<String>,
     /// Share it with other shared claims
     #[arg(long)]
+    #[serde(default)]
     shared: bool,
     /// The thread that you do it for
     #[arg(long, value_name = "THREAD")]
+    #[schemars(extend("hint" = "thread"))]
     reason: Option<String>,
     /// Claim nothing where somebody else holds a part of it
     #[arg(long)]
+    #[serde(default)]
     if_free: bool,
     /// With --if-free: wait this long for it to become free
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    #[schemars(extend("hint" = "for it to become free, such as 5m"))]
     wait: Option<String>,
     /// Run this while holding the claim
     #[arg(last = true, value_name = "COMMAND")]
+    #[serde(skip)]
     command: Vec<String>,
 }
 
@@ -59,7 +69,7 @@ impl Args {
         if self.command.is_empty() {
             return app.run(self.request(), "reserve");
         }
-        let request = match self.request() {
+        let request = match self.request().and_then(must_be_here) {
             Ok(request) => request,
             Err(refusal) => return app.fail_outside("reserve", &refusal),
         };
@@ -136,6 +146,15 @@ impl Args {
         })?;
         Ok(process::exit_code(status))
     }
+}
+
+/// A claim that is held for a command is renewed by a process beside the store.
+fn must_be_here(request: Request) -> Result<Request> {
+    if environment::url().is_some() {
+        let text = "through a server no command is run while a claim is held; reserve, run it, and release";
+        return Err(Code::InputInvalid.refuse(text));
+    }
+    Ok(request)
 }
 
 /// The command that runs, and the announcement that it does.

@@ -110,13 +110,22 @@ pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
         let _ = writeln!(text, "  erased by {}, {}{why}", redacted.by, relative(redacted.at, page.now));
     }
     if let Some(body) = &message.body {
-        let _ = writeln!(text, "  ┌ {}", page.boundary.dimmed());
+        let _ = writeln!(text, "  ┌ {}", format!("{} {}", page.boundary, origin(&message.from)).dimmed());
         for line in escape(body).lines() {
             let _ = writeln!(text, "  │ {line}");
         }
         let _ = writeln!(text, "  └ {}", page.boundary.dimmed());
     }
     text
+}
+
+/// Where a text comes from, and what lets it in: whoever reads it knows how far to believe it.
+fn origin(from: &str) -> String {
+    match from.split_once('@') {
+        Some((_, project)) => format!("by an agent of {}, over an accepted link", escape_line(project)),
+        None if from == "human" => "by the human in charge".to_owned(),
+        None => "by an agent of this project, as the reader's policy allows".to_owned(),
+    }
 }
 
 pub fn redact(outcome: &redact::Outcome) -> String {

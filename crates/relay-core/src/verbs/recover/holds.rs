@@ -24,9 +24,11 @@ pub fn holds(ctx: &Ctx<'_>, since: Since, condition: &Condition) -> bool {
     let ctx = ctx.step_with_own_key();
     let found = match condition {
         Condition::Archive(State::Current) => current(&ctx, since),
-        Condition::Noted(_) | Condition::Archive(_) | Condition::Store(_) | Condition::Credential(_) => {
-            ctx.installation.holds(condition)
-        }
+        Condition::Noted(_)
+        | Condition::Archive(_)
+        | Condition::Store(_)
+        | Condition::Server(_)
+        | Condition::Credential(_) => ctx.installation.holds(condition),
         on_the_bus => match ctx.store.read() {
             Ok(facts) => Look { ctx: &ctx, since, facts: &*facts }.at(on_the_bus),
             // A step may have made the store, or put another in its place.
@@ -112,7 +114,11 @@ impl Look<'_> {
                 let others: Vec<Party> = names.iter().map(address).collect::<Result<_>>()?;
                 !wait::is_awaited(self.ctx, &me, others.into_iter().filter(|other| *other != me).collect())
             }
-            Condition::Noted(_) | Condition::Archive(_) | Condition::Store(_) | Condition::Credential(_) => false,
+            Condition::Noted(_)
+            | Condition::Archive(_)
+            | Condition::Store(_)
+            | Condition::Server(_)
+            | Condition::Credential(_) => false,
         })
     }
 

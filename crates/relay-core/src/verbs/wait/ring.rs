@@ -59,7 +59,7 @@ fn close_no_ring<'a>(ctx: &'a Ctx<'a>, gate: Box<dyn Tx + 'a>, wait: &Wait) -> R
     let deadline = Deadline::after(ctx, PASSING_RING);
     let lasting = until(ctx, || {
         Ok(match closed(&ctx.store.presence().waits()) {
-            Some(_) if !deadline.is_over(ctx) => ControlFlow::Continue(RING_LOOK),
+            Some(_) if !deadline.is_over(ctx.clock) => ControlFlow::Continue(RING_LOOK),
             ended => ControlFlow::Break(ended),
         })
     })?;

@@ -1,0 +1,106 @@
+//! A request with everything that answering it needs, on whichever thread that is done.
+
+use std::sync::Arc;
+
+use relay_core::store::{Bus, Result, Store};
+use relay_core::verbs::{self, Ctx, Done, Key, Request, recover};
+use relay_store::{SystemRandom, repository};
+use tokio::sync::oneshot;
+
+use super::writer::{self, Verdict};
+use super::{Desk, Room, Way, resolve, way};
+use crate::ask::{Answer, Ask};
+
+/// How far a request has come.
+pub enum Begun {
+    Answered(Answer),
+    Queued(oneshot::Receiver<Verdict>),
+    Alone(Box<Job>),
+}
+
+pub struct Job {
+    pub desk: Arc<Desk>,
+    pub room: Arc<Room>,
+    pub ask: Ask,
+    key: Key,
+    files: repository::Files,
+}
+
+impl Job {
+    /// Looks whether it can be asked at all, and at what a claim needs to know of the repository: nobody should wait for that
+    /// at the gate.
+    pub fn open(desk: &Arc<Desk>, ask: Ask) -> Result<Job> {
+        let project = resolve(ask.said.project.as_deref())?;
+        let key = Key::said(ask.said.key.as_deref(), &SystemRandom)?;
+        let named = ask.said.project.as_ref().map(std::path::PathBuf::from);
+        let files = repository::Files::new(&project).seen_from(named);
+        verbs::check(&ask.request, &ask.caller, &desk.limits, &files)?;
+        verbs::look_ahead(&ask.request, &files);
+        let room = desk.room(&project);
+        room.must_exist(makes_it(&ask.request), ask.caller.named.as_ref())?;
+        Ok(Job { desk: desk.clone(), room, ask, key, files })
+    }
+
+    /// Goes the way of its kind.
+    pub fn begin(self) -> Result<Begun> {
+        match way(&self.ask.request) {
+            Way::Reads => self.on_its_own(|ctx| self.run(ctx)).map(Begun::Answered),
+            Way::Writes => writer::ask(self).map(Begun::Queued),
+            Way::Alone => Ok(Begun::Alone(Box::new(self))),
+        }
+    }
+
+    /// With this store, and whichever way there is to the other projects.
+    pub fn with<T>(&self, store: &dyn Store, bus: &dyn Bus, tell: impl FnOnce(&Ctx<'_>) -> T) -> T {
+        let home = self.desk.home();
+        let installation = self.desk.front.installation(&home, self.room.project(), &self.ask.caller);
+        tell(&Ctx {
+            store,
+            bus,
+            repository: &self.files,
+            installation: &*installation,
+            clock: &*self.desk.clock,
+            random: &SystemRandom,
+            limits: &self.desk.limits,
+            project: self.room.project().clone(),
+            caller: self.ask.caller.clone(),
+            key: self.key.clone(),
+            now: self.desk.clock.now(),
+            pid: rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(),
+        })
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, ctx: &Ctx<'_>) -> Answer {
+        self.answer(ctx, verbs::run(ctx, &self.ask.request))
+    }
+
+    pub fn answer(&self, ctx: &Ctx<'_>, outcome: Result<Done>) -> Answer {
+        match outcome {
+            Ok(mut done) => {
+                self.ask.said.repeat(&mut done);
+                Answer::done(done, ctx.now)
+            }
+            Err(refusal) => {
+                Answer::failed(recover::failure_of(ctx, &self.ask.request, &self.ask.command, &refusal), ctx.now)
+            }
+        }
+    }
+
+    /// With a store for itself, as a command of its own would.
+    pub fn on_its_own<T>(&self, tell: impl FnOnce(&Ctx<'_>) -> T) -> Result<T> {
+        let store = self.room.store()?;
+        let told = self.with(&*store, &self.desk.home(), tell);
+        store.keep();
+        Ok(told)
+    }
+}
+
+/// Whether a first request of this kind begins the project.
+fn makes_it(request: &Request) -> bool {
+    match request {
+        // Somebody's subagent finds the project made by its parent.
+        Request::Start(input) => input.parent.is_none(),
+        other => matches!(other, Request::Prepare(_)),
+    }
+}

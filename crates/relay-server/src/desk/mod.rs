@@ -1,0 +1,193 @@
+//! The desk: answers requests from the stores of this machine, for everybody whom one process serves.
+//!
+//! Reading is done by many at once. Writing to one project is done by one thread, which takes what waits together and syncs
+//! it once. What waits holds neither a thread nor a store.
+
+mod alone;
+mod guarded;
+mod job;
+mod room;
+mod writer;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use relay_core::domain::limits::Limits;
+use relay_core::domain::name::ProjectKey;
+use relay_core::domain::time::Timestamp;
+use relay_core::error::{Code, Refusal};
+use relay_core::store::{Clock, Result};
+use relay_core::verbs::{Afterwards, Request};
+use relay_store::{Home, repository};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::ask::{Answer, Ask, Body};
+use crate::front::Front;
+use job::{Begun, Job};
+use room::Room;
+use writer::Verdict;
+
+/// How many read at the same time, each with a store that stays open for the next: opening one takes longer than most reads.
+pub(crate) const READERS: usize = 8;
+
+/// Everything that serving needs, whoever is served.
+pub struct Desk {
+    front: Arc<dyn Front>,
+    clock: Box<dyn Clock + Send + Sync>,
+    root: PathBuf,
+    limits: Limits,
+    rooms: Mutex<HashMap<ProjectKey, Arc<Room>>>,
+    /// Once the server goes away nobody waits any longer.
+    closing: CancellationToken,
+    /// Those who are being answered.
+    asked: TaskTracker,
+}
+
+/// How a request reaches its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It changes nothing that others wait for.
+    Reads,
+    /// One transaction of one project.
+    Writes,
+    /// It may wait, concern two projects, or run other commands.
+    Alone,
+}
+
+fn way(request: &Request) -> Way {
+    match request {
+        _ if request.waits_for().is_some() => Way::Alone,
+        Request::Look(_) | Request::Poll(_) => Way::Reads,
+        Request::Recover(_) | Request::Redact(_) => Way::Alone,
+        _ => Way::Writes,
+    }
+}
+
+impl Desk {
+    pub fn new(front: Arc<dyn Front>, root: PathBuf, limits: Limits) -> Arc<Self> {
+        let clock = front.clock();
+        Arc::new(Desk {
+            front,
+            clock,
+            root,
+            limits,
+            rooms: Mutex::new(HashMap::new()),
+            closing: CancellationToken::new(),
+            asked: TaskTracker::new(),
+        })
+    }
+
+    pub fn front(&self) -> &dyn Front {
+        &*self.front
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.root.clone(), self.limits.clone(), self.now().millis())
+    }
+
+    /// Answers one request.
+    pub async fn ask(self: &Arc<Self>, ask: Ask) -> Answer {
+        let _asked = self.asked.token();
+        let (command, said) = (ask.command.clone(), ask.said.clone());
+        let (verb, since) = (ask.request.verb(), self.clock.monotonic());
+        let is_quick = way(&ask.request) == Way::Writes && !ask.request.looks_ahead();
+        let desk = self.clone();
+        let begin = move || Job::open(&desk, ask).and_then(Job::begin);
+        // What only joins a queue is there sooner than a thread that does so for it.
+        let begun = if is_quick { Ok(begin()) } else { blocking(begin).await };
+        let answered = match begun {
+            Ok(Ok(Begun::Answered(answer))) => Ok(answer),
+            Ok(Ok(Begun::Queued(verdict))) => self.verdict(verdict).await,
+            Ok(Ok(Begun::Alone(job))) => alone::ask(self, *job).await,
+            Ok(Err(refusal)) | Err(refusal) => Err(refusal),
+        };
+        let answer = answered.unwrap_or_else(|refusal| Answer::refused(&command, &said, &refusal, self.now()));
+        let took = self.clock.monotonic().as_millis() - since.as_millis();
+        measured(verb, &answer, took);
+        answer
+    }
+
+    /// Waits until everybody has an answer, after it was closed.
+    pub async fn answered(&self) {
+        self.asked.wait().await;
+    }
+
+    /// Waits until the server goes away.
+    pub async fn closed(&self) {
+        self.closing.cancelled().await;
+    }
+
+    async fn verdict(self: &Arc<Self>, verdict: oneshot::Receiver<Verdict>) -> Result<Answer> {
+        match verdict.await.map_err(|_| broke())? {
+            Verdict::Answered(answer) => Ok(answer),
+            Verdict::Alone(job) => alone::ask(self, *job).await,
+        }
+    }
+
+    /// Commits what an answer showed, once it was written out. Whoever asked is not told: the mail is shown again.
+    pub fn written(self: &Arc<Self>, ask: Ask, afterwards: Afterwards) {
+        let desk = self.clone();
+        tokio::spawn(async move {
+            let _ = blocking(move || Job::open(&desk, ask).map(|job| writer::written(job, afterwards))).await;
+        });
+    }
+
+    /// Wakes whenever something was committed in a project, also by another process.
+    pub async fn watch(self: &Arc<Self>, project: Option<&str>) -> Result<tokio::sync::watch::Receiver<u64>> {
+        let (desk, project) = (self.clone(), project.map(str::to_owned));
+        let room = blocking(move || resolve(project.as_deref()).map(|project| desk.room(&project))).await??;
+        room.listen()
+    }
+
+    fn room(self: &Arc<Self>, project: &ProjectKey) -> Arc<Room> {
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.entry(project.clone()).or_insert_with(|| Room::new(self, project)).clone()
+    }
+
+    /// Nobody waits from now on; what has begun goes on to its end. Then the archives get what they lack.
+    pub fn close(&self) {
+        self.closing.cancel();
+        self.asked.close();
+        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.values().filter(|room| room.has_written()).for_each(|room| self.front.drain(room.project()));
+    }
+}
+
+/// For whoever looks after the server; nothing of what was said.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds of a request")]
+fn measured(verb: &'static str, answer: &Answer, millis: i64) {
+    let outcome = match &answer.body {
+        Body::Done(_) => "ok",
+        Body::Failed(failure) => failure.error.code.as_str(),
+    };
+    metrics::counter!("relay_requests_total", "verb" => verb, "outcome" => outcome).increment(1);
+    metrics::histogram!("relay_request_seconds", "verb" => verb).record(millis as f64 / 1_000.0);
+}
+
+/// The project that a text names.
+fn resolve(project: Option<&str>) -> Result<ProjectKey> {
+    match project {
+        Some(path) => repository::resolve(path.as_ref()),
+        None => Err(Code::ProjectUnresolved.refuse("no project is named; say `project`, the absolute path of it")),
+    }
+}
+
+/// What a thread that may block says; a panic is a fault of ours, and everybody else is served on.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| broke())
+}
+
+fn broke() -> Refusal {
+    Code::Internal.refuse("the request could not be carried out")
+}

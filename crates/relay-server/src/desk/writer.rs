@@ -1,0 +1,164 @@
+//! The one who writes to a project for everybody whom this process serves. What waits at the same time goes into one
+//! transaction, is synced once, and is answered after that: a savepoint each, so that one who is refused takes nobody along.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use relay_core::error::{Code, Refusal};
+use relay_core::store::{self, Result};
+use relay_core::verbs::Afterwards;
+use relay_store::sqlite::{Sqlite, batch::Batch};
+use tokio::sync::oneshot;
+
+use super::broke;
+use super::guarded::Guarded;
+use super::job::Job;
+use super::room::Room;
+use crate::ask::Answer;
+
+/// As many as share one transaction, so that the first does not wait for ever.
+const MOST: usize = 64;
+/// How long one who is not alone waits for others before the sync that it would otherwise have to itself.
+const GATHERING: Duration = Duration::from_micros(500);
+
+/// What is to be written, and where the answer goes.
+pub enum Errand {
+    Ask(Box<Job>, oneshot::Sender<Verdict>),
+    Written(Box<Job>, Afterwards),
+}
+
+/// What became of a request.
+pub enum Verdict {
+    Answered(Answer),
+    /// Nothing happened: it has to run on its own.
+    Alone(Box<Job>),
+}
+
+/// Joins the queue; the verdict comes once it is on the disk.
+pub fn ask(job: Job) -> Result<oneshot::Receiver<Verdict>> {
+    let (answer, answered) = oneshot::channel();
+    let room = job.room.clone();
+    room.queue().send(Errand::Ask(Box::new(job), answer)).map_err(|_| broke())?;
+    Ok(answered)
+}
+
+pub fn written(job: Job, afterwards: Afterwards) {
+    let room = job.room.clone();
+    let _ = room.queue().send(Errand::Written(Box::new(job), afterwards));
+}
+
+/// Starts the writer of a room. It ends when the room does.
+pub fn hire(room: &Arc<Room>) -> Sender<Errand> {
+    let (queue, errands) = channel();
+    let room = Arc::downgrade(room);
+    let name = "relay-writer".to_owned();
+    // One that cannot be started leaves a queue that nobody reads, and whoever uses it is told.
+    let _ = std::thread::Builder::new().name(name).spawn(move || work(&room, &errands));
+    queue
+}
+
+fn work(room: &Weak<Room>, errands: &Receiver<Errand>) {
+    let mut store = None;
+    let mut had_company = false;
+    while let Ok(first) = errands.recv() {
+        let Some(room) = room.upgrade() else { return };
+        let mut turn = Turn { waiting: vec![first], settled: Vec::new() };
+        had_company = turn.take(&room, &mut store, errands, had_company);
+    }
+}
+
+/// Those who share one transaction.
+struct Turn {
+    waiting: Vec<Errand>,
+    settled: Vec<(Errand, Option<Answer>)>,
+}
+
+impl Turn {
+    /// Returns whether there was more than one.
+    fn take(&mut self, room: &Room, open: &mut Option<Sqlite>, errands: &Receiver<Errand>, had_company: bool) -> bool {
+        let known = open.take().filter(|store| !store.was_replaced());
+        let store = match known.map_or_else(|| room.open(), Ok) {
+            Ok(store) => store,
+            Err(_) => {
+                self.give_up();
+                return false;
+            }
+        };
+        let written = self.write(room, &store, errands, had_company);
+        let count = self.settled.len();
+        metrics::histogram!("relay_batch_requests").record(u32::try_from(count).unwrap_or(u32::MAX));
+        match written {
+            Ok(()) => self.settled.drain(..).for_each(|(errand, answer)| errand.settle(answer)),
+            // Nobody knows what is on the disk. Whoever asks again under the same key finds out.
+            Err(refusal) if refusal.code == Code::StoreIo => {
+                self.settled.drain(..).for_each(|(errand, _)| errand.refuse(&refusal));
+            }
+            Err(_) => self.give_up(),
+        }
+        store.tidy_between(room.gate_wait);
+        room.written(&store);
+        *open = Some(store);
+        count > 1
+    }
+
+    /// Nothing happened to anybody. Each on its own finds out why, and is told in its own words.
+    fn give_up(&mut self) {
+        self.settled.drain(..).for_each(|(errand, _)| errand.settle(None));
+        self.waiting.drain(..).for_each(|errand| errand.settle(None));
+    }
+
+    fn write(&mut self, room: &Room, store: &Sqlite, errands: &Receiver<Errand>, had_company: bool) -> Result<()> {
+        let batch = store.batch(store::Errand { verb: "serve", agent: "", wait: room.gate_wait, durable: true })?;
+        while self.settled.len() < MOST {
+            let has_company = had_company || self.settled.len() > 1;
+            let Some(errand) = self.waiting.pop().or_else(|| next(errands, has_company)) else { break };
+            let carried = errand.carry(&batch);
+            self.settled.push((errand, carried?));
+        }
+        batch.commit()
+    }
+}
+
+/// The next who waits. One who has company gathers a little: more of them may be on their way.
+fn next(errands: &Receiver<Errand>, has_company: bool) -> Option<Errand> {
+    if !has_company {
+        return errands.try_recv().ok();
+    }
+    errands.recv_timeout(GATHERING).ok()
+}
+
+impl Errand {
+    /// Does it inside the batch. No answer: it has to run on its own.
+    fn carry(&self, batch: &Batch<'_>) -> Result<Option<Answer>> {
+        let bus = Guarded::default();
+        match self {
+            Errand::Ask(job, _) => batch.request(|store| {
+                let run = || job.with(store, &bus, |ctx| job.run(ctx));
+                let answer = catch_unwind(AssertUnwindSafe(run)).ok().filter(|_| !bus.was_asked());
+                let keeps = answer.is_some();
+                (answer, keeps)
+            }),
+            Errand::Written(job, afterwards) => batch.request(|store| {
+                let commit = || job.with(store, &bus, |ctx| afterwards.commit(ctx));
+                let is_done = catch_unwind(AssertUnwindSafe(commit)).is_ok_and(|outcome| outcome.is_ok());
+                (None, is_done)
+            }),
+        }
+    }
+
+    fn refuse(self, refusal: &Refusal) {
+        if let Errand::Ask(job, _) = &self {
+            let answer = Answer::refused(&job.ask.command, &job.ask.said, refusal, job.desk.now());
+            self.settle(Some(answer));
+        }
+    }
+
+    fn settle(self, answer: Option<Answer>) {
+        // Whoever went away meanwhile finds the answer under its key.
+        if let Errand::Ask(job, reply) = self {
+            let _ = reply.send(answer.map_or(Verdict::Alone(job), Verdict::Answered));
+        }
+    }
+}

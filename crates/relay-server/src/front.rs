@@ -1,0 +1,57 @@
+//! What relay's own program lends to its server.
+
+use relay_core::domain::name::ProjectKey;
+use relay_core::installation::Installation;
+use relay_core::store::{Clock, Result};
+use relay_core::verbs::{Caller, Request};
+use relay_store::Home;
+use serde_json::{Map, Value};
+
+use crate::ask::Answer;
+
+/// A verb as a model sees it.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub effect: Effect,
+    pub schema: Map<String, Value>,
+}
+
+/// What a call may do, for clients that ask before they let a model do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Reads,
+    /// It only adds.
+    Adds,
+    /// It only adds, and once.
+    AddsOnce,
+    /// It may end or take away what others rely on.
+    Ends,
+}
+
+/// The words of the command line, its sentences, and the processes that only it can start.
+pub trait Front: Send + Sync + 'static {
+    /// The ten, in the order in which they are needed; always the same.
+    fn tools(&self) -> &[Tool];
+
+    /// The request that a call of a tool means.
+    fn request(&self, tool: &str, arguments: Map<String, Value>) -> Result<Request>;
+
+    /// An answer in sentences, coloured for a terminal. What others wrote stands between two lines with `boundary` in them.
+    fn text(&self, answer: &Answer, boundary: &str) -> String;
+
+    fn clock(&self) -> Box<dyn Clock + Send + Sync>;
+
+    /// What is around a project's store, for a recovery on behalf of this caller.
+    fn installation(&self, home: &Home, project: &ProjectKey, caller: &Caller) -> Box<dyn Installation>;
+
+    /// Leaves a process behind that brings the archive of a project up to date.
+    fn drain(&self, project: &ProjectKey);
+
+    /// Whether what an outside suite calls by its name is there beside what relay has.
+    #[cfg(feature = "test-doors")]
+    fn has_fixtures(&self) -> bool {
+        false
+    }
+}

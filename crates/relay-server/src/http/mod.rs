@@ -1,0 +1,168 @@
+//! relay over HTTP: MCP at `/mcp`, the command line's requests at `/v1/ask`, and two pages for whoever looks after it. Every
+//! route is behind the same guard.
+
+mod answers;
+mod ask;
+mod guard;
+mod written;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any_service, get, post};
+use axum::serve::ListenerExt;
+use metrics_exporter_prometheus::PrometheusHandle;
+use relay_store::tokens::Tokens;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub use ask::{Reply, Sent};
+
+use crate::desk::Desk;
+use crate::mcp::{Handler, Outbox};
+use crate::quota::Quotas;
+use crate::runtime::runtime;
+use crate::stop::Stop;
+
+/// What is served, and how it is asked for.
+pub const ROUTES: [(&str, &str); 4] = [("POST", "/mcp"), ("POST", "/v1/ask"), ("GET", "/health"), ("GET", "/metrics")];
+
+/// More than a body and what is around it has.
+const ROOM: usize = 1024 * 1024;
+/// How long those who are being answered have left when the server goes away.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long an answer needs from the desk to the connection.
+const ON_ITS_WAY: Duration = Duration::from_millis(100);
+
+/// How much one credential may ask for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    pub requests_per_second: u32,
+    /// How many requests wait for something at the same time.
+    pub waits: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { requests_per_second: 1_000, waits: 256 }
+    }
+}
+
+/// Where it listens, and to whom.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub listen: SocketAddr,
+    /// Names under which it may be called, beside those of this machine.
+    pub hosts: Vec<String>,
+    /// Web pages that may call it.
+    pub origins: Vec<String>,
+    /// The project of those who name none.
+    pub project: Option<String>,
+    /// What the owner's tokens stand for.
+    pub owner: String,
+    pub limits: Limits,
+}
+
+struct Shared {
+    desk: Arc<Desk>,
+    config: Config,
+    tokens: Tokens,
+    quotas: Quotas,
+    metrics: PrometheusHandle,
+    most_bytes: usize,
+}
+
+/// Listens, says where, and serves until somebody says stop.
+pub fn run(desk: Arc<Desk>, config: Config, tokens: Tokens, announced: impl FnOnce(SocketAddr)) -> io::Result<()> {
+    runtime()?.block_on(async {
+        let listener = TcpListener::bind(config.listen).await?;
+        // Whoever is told where it listens may also tell it to stop.
+        let stop = Stop::new()?;
+        announced(listener.local_addr()?);
+        serve(listener, stop, desk, config, tokens).await
+    })
+}
+
+/// What has begun is answered, and whoever waits is told that the wait is over.
+async fn serve(
+    listener: TcpListener,
+    mut signals: Stop,
+    desk: Arc<Desk>,
+    config: Config,
+    tokens: Tokens,
+) -> io::Result<()> {
+    let metrics = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().map_err(io::Error::other)?;
+    let most_bytes = desk.limits().body_bytes * 2 + ROOM;
+    let quotas = Quotas::new(config.limits.clone());
+    let shared = Arc::new(Shared { desk: desk.clone(), config, tokens, quotas, metrics, most_bytes });
+    let (closing, streams) = (CancellationToken::new(), CancellationToken::new());
+    let router = router(&shared, &streams);
+    let listener = listener.tap_io(|stream| {
+        // An answer is one small write: it should not wait for another.
+        let _ = stream.set_nodelay(true);
+    });
+    let stop = closing.clone();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await });
+    let serving = tokio::spawn(async move { serving.await });
+    signals.wanted().await;
+    desk.close();
+    closing.cancel();
+    let ended = async {
+        desk.answered().await;
+        // What was answered is on its way; a stream that only tells of changes never ends by itself.
+        tokio::time::sleep(ON_ITS_WAY).await;
+        streams.cancel();
+        serving.await
+    };
+    match tokio::time::timeout(LAST_WORDS, ended).await {
+        Ok(Ok(served)) => served,
+        Ok(Err(_)) | Err(_) => Ok(()),
+    }
+}
+
+fn router(shared: &Arc<Shared>, streams: &CancellationToken) -> Router {
+    let guard = axum::middleware::from_fn_with_state(shared.clone(), guard::guard);
+    Router::new()
+        .route(ROUTES[0].1, any_service(mcp(shared, streams)))
+        .route(ROUTES[1].1, post(ask::ask))
+        .route(ROUTES[2].1, get(health))
+        .route(ROUTES[3].1, get(metrics))
+        .fallback(answers::nothing_here)
+        .method_not_allowed_fallback(answers::not_so)
+        .layer(guard)
+        .with_state(shared.clone())
+}
+
+fn mcp(shared: &Arc<Shared>, streams: &CancellationToken) -> StreamableHttpService<Handler, LocalSessionManager> {
+    let mut config = StreamableHttpServerConfig::default();
+    // The guard has looked at both already, on every route.
+    config.allowed_hosts = Vec::new();
+    config.json_response = true;
+    config.max_request_body_bytes = shared.most_bytes;
+    config.cancellation_token = streams.clone();
+    let desk = shared.desk.clone();
+    StreamableHttpService::new(
+        move || Ok(Handler::new(desk.clone(), None, Outbox::Http)),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    )
+}
+
+async fn health(State(shared): State<Arc<Shared>>) -> Response {
+    answers::health(&shared.desk)
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+    let plain = HeaderValue::from_static("text/plain; version=0.0.4");
+    ([(header::CONTENT_TYPE, plain)], shared.metrics.render()).into_response()
+}

@@ -1,0 +1,150 @@
+//! The bearer tokens of a machine: a private file each, which holds the hash of a token and never the token.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use relay_core::domain::event::hex;
+use relay_core::domain::time::Timestamp;
+use relay_core::error::Code;
+use relay_core::store::{Random, Result};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::filesystem::{io_refusal, private_folder, sync_folder};
+
+/// What tells a token of relay's from other secrets.
+const PREFIX: &str = "relay_";
+
+/// One credential that somebody may bring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    #[serde(skip)]
+    pub name: String,
+    hash: String,
+    /// It stands for itself, and not for the owner of the stores.
+    pub separate: bool,
+    pub added_at: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    folder: PathBuf,
+}
+
+impl Tokens {
+    pub fn of(home: &Path) -> Self {
+        Tokens { folder: home.join("tokens") }
+    }
+
+    /// Makes one and says it, for the only time.
+    pub fn add(&self, name: &str, separate: bool, now: Timestamp, random: &dyn Random) -> Result<String> {
+        check(name)?;
+        let secret = format!("{PREFIX}{}{}", hex(&random.bytes()), hex(&random.bytes()));
+        let token = Token { name: name.to_owned(), hash: hash(&secret), separate, added_at: now };
+        if let Some(home) = self.folder.parent() {
+            private_folder(home)?;
+        }
+        private_folder(&self.folder)?;
+        let path = self.folder.join(name);
+        let text = serde_json::to_string(&token).map_err(|fault| Code::Internal.refuse(fault.to_string()))?;
+        // A name is taken by whoever makes its file.
+        let written = crate::filesystem::new_private_file(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+        match written {
+            Ok(()) => sync_folder(&self.folder)?,
+            Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => {
+                let text = format!("there is a token {name} already; revoke it first, or take another name");
+                return Err(Code::InputInvalid.refuse(text).with("name", name));
+            }
+            Err(fault) => return Err(io_refusal(&path, &fault)),
+        }
+        Ok(secret)
+    }
+
+    /// By name.
+    pub fn list(&self) -> Result<Vec<Token>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(fault) => return Err(io_refusal(&self.folder, &fault)),
+        };
+        let read = |path: PathBuf| {
+            let token: Token = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
+            Some(Token { name: path.file_name()?.to_str()?.to_owned(), ..token })
+        };
+        let mut tokens: Vec<Token> = entries.flatten().filter_map(|entry| read(entry.path())).collect();
+        tokens.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(tokens)
+    }
+
+    /// From now on nobody is let in with it.
+    pub fn revoke(&self, name: &str) -> Result<()> {
+        check(name)?;
+        let path = self.folder.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => sync_folder(&self.folder),
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {
+                let text = format!("there is no token {name}; `relay token list` shows those that there are");
+                Err(Code::InputInvalid.refuse(text).with("name", name))
+            }
+            Err(fault) => Err(io_refusal(&path, &fault)),
+        }
+    }
+
+    /// The token that this secret is. Every one is compared, in a time that says nothing about how alike they are.
+    pub fn find(&self, secret: &str) -> Result<Option<Token>> {
+        let wanted = hash(secret);
+        let is_it = |token: &Token| bool::from(token.hash.as_bytes().ct_eq(wanted.as_bytes()));
+        Ok(self.list()?.into_iter().fold(None, |found, token| if is_it(&token) { Some(token) } else { found }))
+    }
+}
+
+/// A name is also the name of a file.
+fn check(name: &str) -> Result<()> {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if (1..=64).contains(&name.len()) && name.chars().all(is_letter) {
+        return Ok(());
+    }
+    Err(Code::InputInvalid.refuse(format!("{name:?} is no name for a token: 1 to 64 letters, digits, `_` and `-`")))
+}
+
+fn hash(secret: &str) -> String {
+    hex(&Sha256::digest(secret.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemRandom;
+
+    #[test]
+    fn a_token_is_found_by_its_secret_until_it_is_revoked() -> Result<()> {
+        let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let tokens = Tokens::of(&home.path().join("home"));
+        assert_eq!(tokens.list()?, []);
+        let now = Timestamp::from_millis(0);
+        let laptop = tokens.add("laptop", false, now, &SystemRandom)?;
+        let robot = tokens.add("robot", true, now, &SystemRandom)?;
+        let found = |secret: &str| tokens.find(secret).map(|token| token.map(|token| (token.name, token.separate)));
+        assert_eq!(found(&laptop)?, Some(("laptop".to_owned(), false)));
+        assert_eq!(found(&robot)?, Some(("robot".to_owned(), true)));
+        for wrong in ["", "relay_", &laptop[1..], &laptop[..laptop.len() - 1], &format!("{laptop}0")] {
+            assert_eq!(found(wrong)?, None, "{wrong}");
+        }
+        assert!(tokens.add("robot", true, now, &SystemRandom).is_err(), "a name is taken once");
+        tokens.revoke("robot")?;
+        assert_eq!(found(&robot)?, None);
+        assert!(tokens.revoke("robot").is_err());
+        for name in ["", "../human", "a b", ".", &"x".repeat(65)] {
+            assert!(tokens.add(name, true, now, &SystemRandom).is_err(), "{name}");
+            assert!(tokens.revoke(name).is_err(), "{name}");
+        }
+        let files: Vec<String> = tokens.list()?.into_iter().map(|token| token.name).collect();
+        assert_eq!(files, ["laptop"]);
+        let kept = fs::read_to_string(home.path().join("home/tokens/laptop")).unwrap_or_default();
+        assert!(!kept.contains(&laptop) && !kept.contains(&laptop[PREFIX.len()..]), "only the hash is kept");
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! `serve` and `mcp`: the same desk, for many over HTTP and for one over the standard streams.
+
+use std::net::SocketAddr;
+
+use owo_colors::OwoColorize;
+use relay_core::error::Code;
+use relay_core::store::Result;
+use relay_server::{Desk, Origin, http, stdio};
+use relay_store::tokens::Tokens;
+use serde_json::json;
+
+use crate::app::{App, Said, credential};
+use crate::served::Served;
+use crate::{config, environment};
+
+/// Serve MCP over HTTP to agents of this machine, or of others
+///
+/// Agents call the ten verbs as tools at /mcp, each request with a token that `relay token add` made. It listens to this
+/// machine alone unless told otherwise. Commands and other servers may use the same stores meanwhile.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  relay token add laptop\n  relay serve\n  relay serve --listen 127.0.0.1:8080 --project /abs/repo\n  relay serve --listen 0.0.0.0:7717 --allow-host bus.example --without-tls"
+)]
+pub struct Serve {
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
+    listen: String,
+    /// Another name under which it is called; may be repeated
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// A web page that may call it, such as https://app.example; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Listen beyond this machine though tokens and mail pass in the clear: something in front of it encrypts
+    #[arg(long)]
+    without_tls: bool,
+}
+
+/// Serve MCP over the standard streams to the agent that starts it
+///
+/// The project is that of --project, RELAY_PROJECT or the working directory; the agent is named in each call, by RELAY_AGENT, or
+/// by the session of the harness. It ends with its input, and with whoever started it.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  relay mcp\n  relay mcp --project /abs/repo\n\nClaude Code, for one, is told of it by `claude mcp add relay -- relay mcp`."
+)]
+pub struct Mcp {}
+
+impl Serve {
+    pub fn run(&self, app: &App) -> u8 {
+        match self.serve(app) {
+            Ok(()) => 0,
+            Err(refusal) => app.fail_outside("serve", &refusal),
+        }
+    }
+
+    fn serve(&self, app: &App) -> Result<()> {
+        let listen: SocketAddr = self.listen.parse().map_err(|_| {
+            Code::InputInvalid.refuse(format!("{:?} is no address; say 127.0.0.1:7717, or [::1]:7717", self.listen))
+        })?;
+        if !listen.ip().is_loopback() && !self.without_tls {
+            let text = format!(
+                "{listen} can be reached from other machines, where tokens and mail would pass in the clear; listen on 127.0.0.1 and put \
+                 something that encrypts in front of it, or say --without-tls"
+            );
+            return Err(Code::InputInvalid.refuse(text));
+        }
+        let (home, limits) = app.home()?;
+        // Only one that is named: those who call are elsewhere than this process.
+        let named = app.globals.project.is_some() || environment::project().is_some();
+        let project = if named { Some(app.project()?.to_string()) } else { None };
+        let tokens = Tokens::of(home.root());
+        let config = http::Config {
+            listen,
+            hosts: self.allow_host.clone(),
+            origins: self.allow_origin.clone(),
+            project,
+            owner: credential(),
+            limits: config::read(home.root())?.serve,
+        };
+        let root = home.root().to_owned();
+        let unheard = |fault: std::io::Error| {
+            Code::InputInvalid
+                .refuse(format!("{listen} cannot be listened on: {fault}; --listen names another address"))
+        };
+        let desk = Desk::new(served(), root, limits);
+        let announced = |listens| announce(app, listens, &tokens);
+        http::run(desk, config, tokens.clone(), announced).map_err(unheard)
+    }
+}
+
+/// Says where it listens, once it does.
+fn announce(app: &App, listens: SocketAddr, tokens: &Tokens) {
+    let url = format!("http://{listens}/mcp");
+    let is_open = tokens.list().is_ok_and(|tokens| !tokens.is_empty());
+    let next = if is_open { Vec::new() } else { vec!["relay token add NAME".to_owned()] };
+    let text = format!("{} {url}\n", "Listening on".bold());
+    app.answer("serve", Ok(Said { result: json!({"url": url}), text, signals: Vec::new(), next }));
+}
+
+impl Mcp {
+    pub fn run(&self, app: &App) -> u8 {
+        match serve_one(app) {
+            Ok(()) => 0,
+            Err(refusal) => app.fail_outside("mcp", &refusal),
+        }
+    }
+}
+
+fn serve_one(app: &App) -> Result<()> {
+    let (home, limits) = app.home()?;
+    app.named()?;
+    // One that is not found now is said with each request: the client should not lose its server over it.
+    let project = app.project().ok().map(|project| project.to_string());
+    let origin = Origin {
+        credential: credential(),
+        project,
+        agent: app.globals.agent.clone().or_else(environment::agent),
+        session: environment::session(),
+        quota: None,
+    };
+    let desk = Desk::new(served(), home.root().to_owned(), limits);
+    stdio::run(desk, origin)
+        .map_err(|fault| Code::Internal.refuse(format!("the standard streams cannot be served: {fault}")))
+}
+
+fn served() -> std::sync::Arc<Served> {
+    std::sync::Arc::new(Served { owner: credential() })
+}

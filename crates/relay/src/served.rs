@@ -1,0 +1,129 @@
+//! What the program lends to its server: the words of the command line, its sentences, and the commands that it runs.
+
+use std::sync::LazyLock;
+
+use clap::Parser;
+use relay_core::domain::name::ProjectKey;
+use relay_core::domain::time::Timestamp;
+use relay_core::error::Code;
+use relay_core::installation::{Installation, Question};
+use relay_core::playbook::{Condition, Escalation, Step};
+use relay_core::store::{Clock, Result};
+use relay_core::verbs::{Caller, Request};
+use relay_server::{Answer, Body, Front, Tool};
+use relay_store::Home;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::cli::{Cli, tools};
+use crate::clock::SystemClock;
+use crate::installation::Here;
+use crate::output::Output;
+use crate::{environment, process, render};
+
+pub struct Served {
+    /// What stands for the owner of the stores.
+    pub owner: String,
+}
+
+impl Front for Served {
+    fn tools(&self) -> &[Tool] {
+        static TOLD: LazyLock<Vec<Tool>> =
+            LazyLock::new(|| tools::TOOLS.iter().map(|tool| tool.told.clone()).collect());
+        &TOLD
+    }
+
+    fn request(&self, tool: &str, arguments: Map<String, Value>) -> Result<Request> {
+        let known = tools::TOOLS.iter().find(|known| known.told.name == tool);
+        let known = known.ok_or_else(|| Code::InputInvalid.refuse(format!("there is no tool {tool:?}")))?;
+        tools::request(known, arguments)
+    }
+
+    fn text(&self, answer: &Answer, boundary: &str) -> String {
+        match &answer.body {
+            Body::Done(done) => render::done(done, answer.at, boundary),
+            Body::Failed(failure) => render::failure(failure),
+        }
+    }
+
+    fn clock(&self) -> Box<dyn Clock + Send + Sync> {
+        Box::new(SystemClock::new())
+    }
+
+    fn installation(&self, home: &Home, project: &ProjectKey, caller: &Caller) -> Box<dyn Installation> {
+        let here = Here { home: home.clone(), project: project.clone(), output: Output { json: true } };
+        let credential = caller.credential.clone();
+        Box::new(Lent { here, is_owner: credential == self.owner, credential })
+    }
+
+    fn drain(&self, project: &ProjectKey) {
+        if let (false, Ok(program)) = (environment::drains_later(), environment::own_program()) {
+            process::leave_behind(&program, &["drain", "--background", "--project", project.as_str()]);
+        }
+    }
+
+    #[cfg(feature = "test-doors")]
+    fn has_fixtures(&self) -> bool {
+        environment::test_fixtures()
+    }
+}
+
+/// The machine around a store, for somebody who reaches it through the server. A command runs as the owner of the stores, so
+/// whoever is not that one has its steps taken in its own name instead, and an operator's command not at all.
+struct Lent {
+    here: Here,
+    is_owner: bool,
+    credential: String,
+}
+
+impl Installation for Lent {
+    fn folder(&self) -> String {
+        self.here.folder()
+    }
+
+    fn run(&self, argv: &[String]) -> Result<Value> {
+        if self.is_owner {
+            return self.here.run(argv);
+        }
+        let parsed = Cli::try_parse_from(argv).map_err(|fault| Code::Internal.refuse(fault.to_string()))?;
+        let Some(request) = parsed.request() else {
+            let text = "this step is for the owner of the stores; `relay send --to human` asks the person in charge";
+            return Err(Code::Unauthorized.refuse(text).with("served", true));
+        };
+        App::new(parsed.globals).run_for(&self.credential, &request?)
+    }
+
+    fn show(&self, _: &[Step]) {}
+
+    fn agrees(&self, _: &Step) -> bool {
+        false
+    }
+
+    fn holds(&self, condition: &Condition) -> Result<bool> {
+        self.here.holds(condition)
+    }
+
+    fn note(&self, escalation: &Escalation, at: Timestamp) -> Option<String> {
+        self.here.note(escalation, at)
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        self.here.questions()
+    }
+
+    fn settle(&self, case: &str) {
+        self.here.settle(case);
+    }
+
+    fn tries(&self, cause: &str, since: Timestamp) -> usize {
+        self.here.tries(cause, since)
+    }
+
+    fn note_try(&self, cause: &str, at: Timestamp) {
+        self.here.note_try(cause, at);
+    }
+
+    fn forget_tries(&self, cause: &str, at: Timestamp) {
+        self.here.forget_tries(cause, at);
+    }
+}

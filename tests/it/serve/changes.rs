@@ -1,0 +1,65 @@
+//! Being told that something has changed, without asking.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::bus::Bus;
+use crate::listening::Server;
+use crate::mcp::CURRENT;
+
+const INBOX: &str = "relay://inbox/RedForest";
+
+/// A stream that tells of changes, message by message.
+fn listen(server: &Server<'_>) -> impl Iterator<Item = Value> + use<> {
+    let meta =
+        json!({"io.modelcontextprotocol/protocolVersion": CURRENT, "io.modelcontextprotocol/clientCapabilities": {}});
+    let params = json!({"notifications": {"resourceSubscriptions": [INBOX]}, "_meta": meta});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}).to_string();
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-protocol-version: {CURRENT}\r\nmcp-method: subscriptions/listen\r\n\
+         content-length: {}\r\n\r\n",
+        server.token,
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    BufReader::new(stream)
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|line| line.strip_prefix("data:").and_then(|data| serde_json::from_str(data.trim()).ok()))
+}
+
+#[test]
+fn new_mail_reaches_one_who_listens() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::of_the_project(&bus);
+    let mut told = listen(&server);
+    let method = |message: Option<Value>| message.expect("the stream is open")["method"].clone();
+    assert_eq!(method(told.next()), "notifications/subscriptions/acknowledged");
+    let updated = "notifications/resources/updated";
+    assert_eq!(method(told.next()), updated, "whatever came meanwhile is not missed");
+    for number in 0..3 {
+        // By another process, and through the server.
+        if number % 2 == 0 {
+            bus.send("BlueLake", "RedForest", "bd-1", "Login");
+        } else {
+            server.does(
+                "BlueLake",
+                "send",
+                json!({"to": ["RedForest"], "subject": "Login", "body": "b", "thread": "bd-1"}),
+            );
+        }
+        let change = told.next().expect("the stream is open");
+        assert_eq!((&change["method"], &change["params"]["uri"]), (&json!(updated), &json!(INBOX)), "{change}");
+    }
+    // What changes nothing in the inbox is not told: the next change is that of the mail after it.
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    assert_eq!(method(told.next()), updated);
+    assert_eq!(server.stop(), 0);
+    let last: Vec<Value> = told.collect();
+    assert!(last.iter().all(|message| message["method"].is_null()), "only the end is left to tell: {last:?}");
+}

@@ -1,0 +1,10 @@
+//! `relay serve`: the same verbs over HTTP, for those who bring a token.
+
+mod bodies;
+mod changes;
+mod crowd;
+mod door;
+mod limits;
+mod remote;
+mod stopping;
+mod waits;

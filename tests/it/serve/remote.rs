@@ -1,0 +1,105 @@
+//! The command line through a server: nobody who asks can tell who answered.
+
+use crate::bus::{Bus, Run, run};
+use crate::listening::{Server, token};
+
+/// A line without what differs from one call to the next: the keys that nobody chose, and where the test runs.
+fn alike(line: &str, bus: &Bus) -> String {
+    let root = bus.path("").to_str().unwrap().trim_end_matches('/').to_owned();
+    let line = line.replace(&bus.key(), "REPO").replace(&root, "ROOT");
+    let is_key = |word: &str| word.len() == 32 && word.chars().all(|c| c.is_ascii_hexdigit());
+    let words: Vec<&str> = line.split('"').map(|word| if is_key(word) { "KEY" } else { word }).collect();
+    words.join("\"")
+}
+
+/// The same story here and there, told by the same words.
+#[test]
+fn every_command_has_the_same_answer() {
+    let here = Bus::new();
+    let there = Bus::new();
+    let server = Server::start(&there);
+    let story: &[(&str, &[&str])] = &[
+        ("BlueLake", &["poll"]),
+        ("BlueLake", &["start", "--program", "p", "--task", "t"]),
+        ("RedForest", &["prepare", "--thread", "bd-1"]),
+        ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
+        ("RedForest", &["reserve", "src/a.rs", "--if-free"]),
+        ("RedForest", &["reserve", "src/a.rs"]),
+        (
+            "BlueLake",
+            &["send", "--to", "RedForest", "--thread", "bd-1", "--subject", "Login", "--body", "b", "--ack-required"],
+        ),
+        ("BlueLake", &["send", "--to", "Nobody", "--thread", "bd-1", "--subject", "Login", "--body", "b"]),
+        ("RedForest", &["poll", "--bodies"]),
+        ("RedForest", &["ack", "9"]),
+        ("RedForest", &["ack", "999"]),
+        ("RedForest", &["look", "thread", "bd-1"]),
+        ("RedForest", &["look", "playbook", "STORE_BUSY"]),
+        ("RedForest", &["status"]),
+        ("RedForest", &["agents"]),
+        ("RedForest", &["log", "-n", "5"]),
+        ("RedForest", &["search", "b"]),
+        ("RedForest", &["policy", "contacts_only"]),
+        ("RedForest", &["whois", "BlueLake"]),
+        ("BlueLake", &["link", "--target", "RedForest", "--why", "w"]),
+        ("RedForest", &["link", "--list"]),
+        ("RedForest", &["link", "--target", "BlueLake", "--accept"]),
+        ("BlueLake", &["recover", "RECIPIENT_NOT_FOUND", "--dry-run"]),
+        ("BlueLake", &["release", "--all"]),
+        ("BlueLake", &["release", "src/none"]),
+        ("BlueLake", &["retire"]),
+        ("BlueLake", &["poll"]),
+        ("x y", &["poll"]),
+        ("BlueLake", &["start", "--idempotency-key", ""]),
+    ];
+    for (agent, args) in story {
+        let one = run(here.args(agent, *args));
+        let other = run(server.args(agent, args));
+        let same = |run: &Run, bus: &Bus| (alike(&run.stdout, bus), run.status);
+        assert_eq!(same(&other, &there), same(&one, &here), "{agent} {args:?}");
+    }
+    let shown = |mut command: std::process::Command| {
+        command.args(["--agent", "RedForest", "agents"]);
+        run(command).success().stdout
+    };
+    let mut remote = there.command();
+    remote.env("RELAY_URL", format!("{}/mcp", server.url)).env("RELAY_TOKEN", &server.token);
+    assert_eq!(shown(remote), shown(here.command()), "and the same sentences");
+    assert_eq!(there.events(0).len(), here.events(0).len());
+}
+
+#[test]
+fn without_a_token_or_with_a_wrong_one_nobody_is_let_in() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let mut command = server.args("BlueLake", &["poll"]);
+    command.env_remove("RELAY_TOKEN");
+    run(command).fails("UNAUTHORIZED");
+    let mut command = server.args("BlueLake", &["poll"]);
+    command.env("RELAY_TOKEN", "relay_no");
+    run(command).fails("UNAUTHORIZED");
+    let mut command = server.args("BlueLake", &["poll"]);
+    command.env("RELAY_URL", "ftp://somewhere");
+    run(command).fails("INPUT_INVALID");
+}
+
+#[test]
+fn a_credential_of_its_own_is_nobody_elses_agent_on_the_command_line_either() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let guest = token(&bus, "guest", &["--separate"]);
+    let as_guest = |agent: &str, args: &[&str]| {
+        let mut command = server.args(agent, args);
+        command.env("RELAY_TOKEN", &guest);
+        run(command)
+    };
+    as_guest("BlueLake", &["poll"]).fails("IDENTITY_MISMATCH");
+    as_guest("GreenField", &["start"]).success();
+    run(server.args("GreenField", &["poll"])).fails("IDENTITY_MISMATCH");
+    // Its playbook's steps are taken in its own name.
+    bus.relay("BlueLake", ["policy", "auto"]).success();
+    let send = ["send", "--to", "BlueLake", "--thread", "bd-1", "--subject", "s", "--body", "b", "--no-recover"];
+    as_guest("GreenField", &send).fails("CONTACT_REQUIRED");
+    let recovered = as_guest("GreenField", &["recover", "CONTACT_REQUIRED"]).success().result();
+    assert_eq!(recovered["state"], "recovered", "{recovered}");
+}
