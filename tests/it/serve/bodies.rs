@@ -30,7 +30,11 @@ fn a_body_is_exact_in_json_and_enclosed_in_sentences() {
     let bus = Bus::with(&["Reader", "Writer"]);
     bus.relay("Reader", ["policy", "open"]).success();
     let server = Server::start(&bus);
-    let mut runner = TestRunner::new(Config { cases: effort::times(40).try_into().unwrap(), ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases: effort::times(40).try_into().unwrap(),
+        failure_persistence: None,
+        ..Config::default()
+    });
     runner
         .run(&hostile(), |body| {
             let sent = server.does(

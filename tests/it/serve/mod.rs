@@ -4,6 +4,7 @@ mod bodies;
 mod changes;
 mod crowd;
 mod door;
+mod forged;
 mod limits;
 mod remote;
 mod stopping;
