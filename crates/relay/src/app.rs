@@ -264,24 +264,26 @@ impl App {
         }
     }
 
-    /// The same where a server has the stores. The project is found here all the same: it is where the caller is.
+    /// The same where a server has the stores.
     fn run_there(&self, remote: &Remote, request: Result<Request>, command: &str) -> u8 {
-        let replied = request.and_then(|request| {
-            self.named()?;
-            let (project, project_is_said) = (Some(self.project()?.to_string()), self.globals.project.is_some());
-            let (agent, key) = (self.globals.agent.clone(), self.globals.idempotency_key.clone());
-            let (variable, session) = (environment::agent(), environment::session());
-            let command = command.to_owned();
-            remote.ask(&Sent { command, request, project, project_is_said, agent, variable, session, key })
-        });
-        match replied {
+        let key = self.globals.idempotency_key.clone();
+        match request.and_then(|request| self.ask_there(remote, request, command, key)) {
             Ok(reply) => self.pass_on(&reply),
             Err(refusal) => self.fail_outside(command, &refusal),
         }
     }
 
+    /// Asks a server. The project is found here all the same: it is where the caller is.
+    pub fn ask_there(&self, remote: &Remote, request: Request, command: &str, key: Option<String>) -> Result<Reply> {
+        self.named()?;
+        let (project, project_is_said) = (Some(self.project()?.to_string()), self.globals.project.is_some());
+        let (agent, command) = (self.globals.agent.clone(), command.to_owned());
+        let (variable, session) = (environment::agent(), environment::session());
+        remote.ask(&Sent { command, request, project, project_is_said, agent, variable, session, key })
+    }
+
     /// What a server answered, as if it had been answered here.
-    fn pass_on(&self, reply: &Reply) -> u8 {
+    pub fn pass_on(&self, reply: &Reply) -> u8 {
         let written = if self.output.json {
             self.output.exact(&format!("{}\n", reply.line))
         } else if reply.status == 0 {

@@ -1,6 +1,8 @@
 //! The command line through a server: nobody who asks can tell who answered.
 
-use crate::bus::{Bus, Run, run};
+use serde_json::{Value, json};
+
+use crate::bus::{Bus, RELAY, Run, run};
 use crate::listening::{Server, token};
 
 /// A line without what differs from one call to the next: the keys that nobody chose, and where the test runs.
@@ -102,4 +104,26 @@ fn a_credential_of_its_own_is_nobody_elses_agent_on_the_command_line_either() {
     as_guest("GreenField", &send).fails("CONTACT_REQUIRED");
     let recovered = as_guest("GreenField", &["recover", "CONTACT_REQUIRED"]).success().result();
     assert_eq!(recovered["state"], "recovered", "{recovered}");
+}
+
+/// Claim, run, release, and the command's own status: as it is where the stores are.
+#[test]
+fn a_command_runs_while_its_claim_is_held_through_a_server_too() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::start(&bus);
+    let held = bus.path("held");
+    let script = format!("{RELAY} --json reservations > {}; exit 7", held.display());
+    let ran = run(server.args("BlueLake", &["reserve", "src/**", "--", "sh", "-c", &script]));
+    assert_eq!((ran.status, &ran.json()["result"]["granted"][0]["pattern"]), (7, &json!("src/**")), "{}", ran.stdout);
+    let seen: Value = serde_json::from_str(&std::fs::read_to_string(&held).unwrap()).unwrap();
+    assert_eq!(seen["result"]["reservations"][0]["holder"], "BlueLake", "{seen}");
+    let claims =
+        || bus.relay("RedForest", ["reservations"]).success().result()["reservations"].as_array().unwrap().len();
+    assert_eq!(claims(), 0, "and is given back");
+    let nothing = run(server.args("BlueLake", &["reserve", "src/**", "--", "/no/such/program"]));
+    assert_eq!((nothing.status, claims()), (2, 0));
+    bus.relay("RedForest", ["reserve", "src/a.rs"]).success();
+    let busy = run(server.args("BlueLake", &["reserve", "src/**", "--if-free", "--", "touch", held.to_str().unwrap()]));
+    busy.fails("FILE_RESERVATION_CONFLICT");
+    assert_eq!(claims(), 1, "what was not free was not claimed");
 }

@@ -3,6 +3,7 @@
 mod ack;
 mod atoms;
 mod backup;
+mod cycle;
 mod doctor;
 mod drain;
 mod export;

@@ -5,9 +5,10 @@ use relay_core::verbs::{self, Ctx, Key, Outcome, Request, release, reserve::Inpu
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Asks, words};
+use super::{Asks, cycle, words};
 use crate::app::{App, Opened};
-use crate::{environment, process};
+use crate::process;
+use crate::remote::Remote;
 
 /// Claim paths before you edit them
 ///
@@ -69,10 +70,13 @@ impl Args {
         if self.command.is_empty() {
             return app.run(self.request(), "reserve");
         }
-        let request = match self.request().and_then(must_be_here) {
-            Ok(request) => request,
+        let (request, remote) = match self.request().and_then(|request| Ok((request, Remote::named()?))) {
+            Ok(asked) => asked,
             Err(refusal) => return app.fail_outside("reserve", &refusal),
         };
+        if let (Some(remote), Request::Reserve(input)) = (remote, &request) {
+            return cycle::cycle(app, &remote, request.clone(), input.ttl.unwrap_or(TTL_DEFAULT), &self.command);
+        }
         match app.open(Some(&request)) {
             Ok(opened) => self.cycle(app, &opened, &request),
             Err(refusal) => app.fail_outside("reserve", &refusal),
@@ -146,15 +150,6 @@ impl Args {
         })?;
         Ok(process::exit_code(status))
     }
-}
-
-/// A claim that is held for a command is renewed by a process beside the store.
-fn must_be_here(request: Request) -> Result<Request> {
-    if environment::url().is_some() {
-        let text = "through a server no command is run while a claim is held; reserve, run it, and release";
-        return Err(Code::InputInvalid.refuse(text));
-    }
-    Ok(request)
 }
 
 /// The command that runs, and the announcement that it does.
