@@ -87,6 +87,13 @@ impl Origin {
     }
 }
 
+impl Origin {
+    /// The human, who has shown the credential for that.
+    pub fn human(&self) -> Caller {
+        Caller { credential: self.credential.clone(), human: true, ..Caller::default() }
+    }
+}
+
 /// The answer, and what is to be done once it was written out.
 #[derive(Debug)]
 pub struct Answer {

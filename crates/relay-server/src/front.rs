@@ -46,6 +46,9 @@ pub trait Front: Send + Sync + 'static {
     /// What is around a project's store, for a recovery on behalf of this caller.
     fn installation(&self, home: &Home, project: &ProjectKey, caller: &Caller) -> Box<dyn Installation>;
 
+    /// Whether this is the credential of the human where the stores are; refused where it is not.
+    fn is_human(&self, shown: &str) -> Result<()>;
+
     /// Leaves a process behind that brings the archive of a project up to date.
     fn drain(&self, project: &ProjectKey);
 

@@ -278,8 +278,10 @@ impl App {
         self.named()?;
         let (project, project_is_said) = (Some(self.project()?.to_string()), self.globals.project.is_some());
         let (agent, command) = (self.globals.agent.clone(), command.to_owned());
+        let human = agent.as_deref().filter(|name| *name == HUMAN);
+        let human = human.map(|_| environment::home().and_then(|home| human::secret(&home))).transpose()?;
         let (variable, session) = (environment::agent(), environment::session());
-        remote.ask(&Sent { command, request, project, project_is_said, agent, variable, session, key })
+        remote.ask(&Sent { command, request, project, project_is_said, agent, variable, session, key, human })
     }
 
     /// What a server answered, as if it had been answered here.

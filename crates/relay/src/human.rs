@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Random, Result};
 use relay_store::filesystem::{io_refusal, private_file, private_folder};
+use subtle::ConstantTimeEq;
 
 fn path(home: &Path) -> PathBuf {
     home.join("human")
@@ -27,6 +28,11 @@ pub fn create(home: &Path, random: &dyn Random) -> Result<(PathBuf, bool)> {
 
 /// Whether the caller holds the human's credential.
 pub fn verify(home: &Path) -> Result<()> {
+    secret(home).map(drop)
+}
+
+/// What the credential says, to be shown to a server and to nobody else.
+pub fn secret(home: &Path) -> Result<String> {
     let path = path(home);
     let mut file = std::fs::File::open(&path).map_err(|_| refusal("the human's credential is not on this machine"))?;
     let metadata = file.metadata().map_err(|fault| io_refusal(&path, &fault))?;
@@ -38,7 +44,16 @@ pub fn verify(home: &Path) -> Result<()> {
     if secret.trim().len() < 32 {
         return Err(refusal(&format!("{} holds no credential", path.display())));
     }
-    Ok(())
+    Ok(secret.trim().to_owned())
+}
+
+/// Whether somebody elsewhere holds the credential of this machine.
+pub fn is_shown(home: &Path, shown: &str) -> Result<()> {
+    let own = secret(home)?;
+    if bool::from(own.as_bytes().ct_eq(shown.as_bytes())) {
+        return Ok(());
+    }
+    Err(refusal("this is not the credential of the human where the stores are"))
 }
 
 fn refusal(why: &str) -> Refusal {

@@ -19,7 +19,7 @@ use crate::cli::{Cli, tools};
 use crate::clock::SystemClock;
 use crate::installation::Here;
 use crate::output::Output;
-use crate::{environment, process, render};
+use crate::{environment, human, process, render};
 
 pub struct Served {
     /// What stands for the owner of the stores.
@@ -54,6 +54,10 @@ impl Front for Served {
         let here = Here { home: home.clone(), project: project.clone(), output: Output { json: true } };
         let credential = caller.credential.clone();
         Box::new(Lent { here, is_owner: credential == self.owner, credential })
+    }
+
+    fn is_human(&self, shown: &str) -> Result<()> {
+        human::is_shown(&environment::home()?, shown)
     }
 
     fn drain(&self, project: &ProjectKey) {

@@ -83,6 +83,12 @@ fn without_a_token_or_with_a_wrong_one_nobody_is_let_in() {
     let mut command = server.args("BlueLake", &["poll"]);
     command.env("RELAY_URL", "ftp://somewhere");
     run(command).fails("INPUT_INVALID");
+    let beside = run(server.args("", &["mcp"])).fails("INPUT_INVALID");
+    assert!(
+        beside.stdout.contains("/mcp"),
+        "an agent is not put on another bus than everybody else: {}",
+        beside.stdout
+    );
 }
 
 #[test]
@@ -126,4 +132,27 @@ fn a_command_runs_while_its_claim_is_held_through_a_server_too() {
     let busy = run(server.args("BlueLake", &["reserve", "src/**", "--if-free", "--", "touch", held.to_str().unwrap()]));
     busy.fails("FILE_RESERVATION_CONFLICT");
     assert_eq!(claims(), 1, "what was not free was not claimed");
+}
+
+#[test]
+fn the_human_is_who_holds_the_credential_of_where_the_stores_are() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let send = ["send", "--to", "BlueLake", "--subject", "Stop", "--body", "now"];
+    run(server.args("human", &send)).fails("UNAUTHORIZED");
+    // Somebody else's is none here.
+    let elsewhere = Bus::new();
+    elsewhere.relay("", ["token", "human"]).success();
+    let from_elsewhere = || {
+        let mut command = server.args("human", &send);
+        command.env("RELAY_HOME", elsewhere.home());
+        run(command)
+    };
+    from_elsewhere().fails("UNAUTHORIZED");
+    bus.relay("", ["token", "human"]).success();
+    from_elsewhere().fails("UNAUTHORIZED");
+    assert_eq!(bus.inbox("BlueLake").len(), 0);
+    run(server.args("human", &send)).success();
+    let mail = run(server.args("BlueLake", &["poll"])).success().result();
+    assert_eq!(mail["messages"][0]["from"], "human", "{mail}");
 }

@@ -36,6 +36,9 @@ pub struct Sent {
     pub session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The human's credential, where the human asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub human: Option<String>,
 }
 
 /// What comes back: the one line that `--json` prints, and the same as sentences, coloured for a terminal.
@@ -82,7 +85,11 @@ async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Res
         key: sent.key,
     };
     let origin = Origin { agent: sent.variable.or(origin.agent), session: sent.session, ..origin };
-    let answer = match origin.caller(&said) {
+    let caller = match &sent.human {
+        Some(shown) => desk.front().is_human(shown).map(|()| origin.human()),
+        None => origin.caller(&said),
+    };
+    let answer = match caller {
         Ok(caller) => {
             let ask = Ask { request: sent.request, command: sent.command, said, caller };
             let mut answer = origin.admit(desk, ask.clone()).await;

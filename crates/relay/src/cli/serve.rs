@@ -108,6 +108,12 @@ impl Mcp {
 }
 
 fn serve_one(app: &App) -> Result<()> {
+    if let Some(url) = environment::url() {
+        // The stores of this machine are another bus than the one that everybody else is on.
+        let text =
+            format!("RELAY_URL names a server, which speaks MCP itself: connect the agent to {url}/mcp, or unset it");
+        return Err(Code::InputInvalid.refuse(text));
+    }
     let (home, limits) = app.home()?;
     app.named()?;
     // One that is not found now is said with each request: the client should not lose its server over it.
