@@ -42,8 +42,9 @@ fn one_who_does_not_listen_is_turned_away_at_the_door() {
 fn only_so_many_wait_at_a_time() {
     let bus = limited("waits = 2");
     let server = Server::start(&bus);
+    let wanted = json!({"wait": "60s", "after": bus.tip()});
     std::thread::scope(|scope| {
-        let wait = || scope.spawn(|| server.call("RedForest", "poll", json!({"wait": "60s"})));
+        let wait = || scope.spawn(|| server.call("RedForest", "poll", wanted.clone()));
         let waits = [wait(), wait()];
         let presence = bus.store().join("presence");
         let waiting = || {

@@ -37,9 +37,11 @@ fn many_who_wait_hold_no_thread_each() {
     let server = Server::start(&bus);
     let before = threads(&server);
     const MANY: usize = 150;
+    // All of them want what comes after this, whoever is shown it first.
+    let wanted = json!({"wait": "60s", "after": bus.tip()});
     std::thread::scope(|scope| {
         let waiters: Vec<_> =
-            (0..MANY).map(|_| scope.spawn(|| server.does("RedForest", "poll", json!({"wait": "60s"})))).collect();
+            (0..MANY).map(|_| scope.spawn(|| server.does("RedForest", "poll", wanted.clone()))).collect();
         until(|| waiting(&bus) == MANY);
         // Those who came first were looked after by some threads, which go away by and by.
         assert!(threads(&server) <= before + 40, "{} threads, {before} before", threads(&server));

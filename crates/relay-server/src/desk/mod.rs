@@ -6,6 +6,7 @@
 mod alone;
 mod guarded;
 mod job;
+mod pending;
 mod room;
 mod writer;
 
@@ -27,6 +28,7 @@ use tokio_util::task::TaskTracker;
 use crate::ask::{Answer, Ask, Body};
 use crate::front::Front;
 use job::{Begun, Job};
+use pending::{Mark, Pending};
 use room::Room;
 use writer::Verdict;
 
@@ -44,6 +46,26 @@ pub struct Desk {
     closing: CancellationToken,
     /// Those who are being answered.
     asked: TaskTracker,
+    pending: Arc<Pending>,
+}
+
+/// What is left to do for an answer. One that is dropped was never written out, and the mail is shown again.
+pub struct Late {
+    desk: Arc<Desk>,
+    ask: Ask,
+    afterwards: Afterwards,
+    mark: Mark,
+}
+
+impl Late {
+    /// The answer is out. Whoever asked is not told how this ends: at worst the mail is shown again.
+    pub fn commit(self) {
+        let Late { desk, ask, afterwards, mark } = self;
+        tokio::spawn(async move {
+            let noted = move || Job::open(&desk, ask).map(|job| writer::written(job, afterwards, mark));
+            let _ = blocking(noted).await;
+        });
+    }
 }
 
 /// How a request reaches its store.
@@ -77,6 +99,7 @@ impl Desk {
             rooms: Mutex::new(HashMap::new()),
             closing: CancellationToken::new(),
             asked: TaskTracker::new(),
+            pending: Arc::default(),
         })
     }
 
@@ -99,6 +122,7 @@ impl Desk {
     /// Answers one request.
     pub async fn ask(self: &Arc<Self>, ask: Ask) -> Answer {
         let _asked = self.asked.token();
+        self.pending.settled(&ask).await;
         let (command, said) = (ask.command.clone(), ask.said.clone());
         let (verb, since) = (ask.request.verb(), self.clock.monotonic());
         let is_quick = way(&ask.request) == Way::Writes && !ask.request.looks_ahead();
@@ -135,12 +159,10 @@ impl Desk {
         }
     }
 
-    /// Commits what an answer showed, once it was written out. Whoever asked is not told: the mail is shown again.
-    pub fn written(self: &Arc<Self>, ask: Ask, afterwards: Afterwards) {
-        let desk = self.clone();
-        tokio::spawn(async move {
-            let _ = blocking(move || Job::open(&desk, ask).map(|job| writer::written(job, afterwards))).await;
-        });
+    /// Keeps what becomes true once the answer was written out.
+    pub fn late(self: &Arc<Self>, ask: Ask, afterwards: Afterwards) -> Late {
+        let mark = self.pending.mark(&ask);
+        Late { desk: self.clone(), ask, afterwards, mark }
     }
 
     /// Wakes whenever something was committed in a project, also by another process.

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use super::broke;
 use super::guarded::Guarded;
 use super::job::Job;
+use super::pending::Mark;
 use super::room::Room;
 use crate::ask::Answer;
 
@@ -26,7 +27,8 @@ const GATHERING: Duration = Duration::from_micros(500);
 /// What is to be written, and where the answer goes.
 pub enum Errand {
     Ask(Box<Job>, oneshot::Sender<Verdict>),
-    Written(Box<Job>, Afterwards),
+    /// What was shown, marked until it is noted.
+    Written(Box<Job>, Afterwards, #[expect(dead_code, reason = "it is dropped with the errand")] Mark),
 }
 
 /// What became of a request.
@@ -44,9 +46,9 @@ pub fn ask(job: Job) -> Result<oneshot::Receiver<Verdict>> {
     Ok(answered)
 }
 
-pub fn written(job: Job, afterwards: Afterwards) {
+pub fn written(job: Job, afterwards: Afterwards, mark: Mark) {
     let room = job.room.clone();
-    let _ = room.queue().send(Errand::Written(Box::new(job), afterwards));
+    let _ = room.queue().send(Errand::Written(Box::new(job), afterwards, mark));
 }
 
 /// Starts the writer of a room. It ends when the room does.
@@ -140,7 +142,7 @@ impl Errand {
                 let keeps = answer.is_some();
                 (answer, keeps)
             }),
-            Errand::Written(job, afterwards) => batch.request(|store| {
+            Errand::Written(job, afterwards, _) => batch.request(|store| {
                 let commit = || job.with(store, &bus, |ctx| afterwards.commit(ctx));
                 let is_done = catch_unwind(AssertUnwindSafe(commit)).is_ok_and(|outcome| outcome.is_ok());
                 (None, is_done)

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Shared, answers};
 use crate::ask::{Answer, Ask, Body, Origin, Said};
-use crate::mcp::{Late, Slot, boundary};
+use crate::mcp::{Slot, boundary};
 
 /// What is sent. The same word as everywhere: it is what [`Ask`] is made of.
 #[derive(Debug, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Res
             let ask = Ask { request: sent.request, command: sent.command, said, caller };
             let mut answer = origin.admit(desk, ask.clone()).await;
             if let Some(afterwards) = answer.afterwards.take() {
-                slot.put(Late { desk: desk.clone(), ask, afterwards });
+                slot.put(desk.late(ask, afterwards));
             }
             answer
         }

@@ -24,7 +24,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::ask::{Answer, Ask, Origin, Said};
 use crate::desk::Desk;
-pub use outbox::{Late, Outbox, Slot};
+pub use outbox::{Outbox, Slot};
 use subscriptions::Subscriptions;
 pub use tools::boundary;
 

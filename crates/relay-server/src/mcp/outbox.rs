@@ -4,26 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
-use relay_core::verbs::Afterwards;
 use rmcp::RoleServer;
 use rmcp::model::RequestId;
 use rmcp::service::RequestContext;
 
-use crate::ask::Ask;
-use crate::desk::Desk;
-
-/// What is left to do for an answer.
-pub struct Late {
-    pub desk: Arc<Desk>,
-    pub ask: Ask,
-    pub afterwards: Afterwards,
-}
-
-impl Late {
-    pub fn commit(self) {
-        self.desk.written(self.ask, self.afterwards);
-    }
-}
+use crate::desk::Late;
 
 /// Where it waits for that.
 #[derive(Clone)]

@@ -12,7 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
-use super::{Handler, Late, ours};
+use super::{Handler, ours};
 use crate::ask::{Answer, Said};
 use crate::front::{self, Effect, Front};
 
@@ -61,7 +61,7 @@ pub async fn call(
     };
     let result = result(front, &answer);
     if let (Some(ask), Some(afterwards)) = (kept, answer.afterwards) {
-        handler.outbox.after(context, Late { desk: handler.desk.clone(), ask, afterwards });
+        handler.outbox.after(context, handler.desk.late(ask, afterwards));
     }
     Ok(result.into())
 }
