@@ -38,11 +38,15 @@ pub(super) fn file_id(folder: &Path) -> Option<FileId> {
     fs::metadata(Sqlite::file(folder)).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
+/// What opening says of files that do not belong together; of files that do it says the same again.
+const MAY_BE_A_SWAP: [Code; 3] = [Code::StoreDamaged, Code::StoreIo, Code::StoreReadonly];
+
 /// Opens the file, and says which one it is.
 pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
     match connect_now(folder, gate_wait) {
-        Err(refusal) if refusal.code == Code::StoreDamaged => {
-            // Whoever rebuilds the store holds the gate while one file goes and the other comes.
+        Err(refusal) if MAY_BE_A_SWAP.contains(&refusal.code) => {
+            // Whoever rebuilds the store holds the gate while one file goes and the other comes. Who opens it meanwhile may get the
+            // store of one and the log of the other, which fails in many ways.
             drop(Gate::take(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true }));
             connect_now(folder, gate_wait)
         }
