@@ -85,9 +85,7 @@ impl Origin {
             human: false,
         })
     }
-}
 
-impl Origin {
     /// The human, who has shown the credential for that.
     pub fn human(&self) -> Caller {
         Caller { credential: self.credential.clone(), human: true, ..Caller::default() }

@@ -124,11 +124,7 @@ impl App {
             self.key()?;
             verbs::check(request, &self.caller(home.root())?, &limits, &repository)?;
         }
-        let makes_it = match request {
-            // Somebody's subagent finds the project made by its parent.
-            Some(Request::Start(input)) => input.parent.is_none(),
-            other => matches!(other, Some(Request::Prepare(_))),
-        };
+        let makes_it = request.is_some_and(Request::begins_a_project);
         let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
         let store = store.ok_or_else(|| self.nobody_here(&home, &project))?;
         let here = self.here(&home, &project);

@@ -140,6 +140,15 @@ impl Request {
         }
     }
 
+    /// Whether a first request of this kind makes the project's store.
+    pub fn begins_a_project(&self) -> bool {
+        match self {
+            // Somebody's subagent finds the project made by its parent.
+            Request::Start(input) => input.parent.is_none(),
+            other => matches!(other, Request::Prepare(_)),
+        }
+    }
+
     /// The patterns that it claims.
     fn claims(&self) -> &[String] {
         match self {

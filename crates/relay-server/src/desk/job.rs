@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use relay_core::store::{Bus, Result, Store};
-use relay_core::verbs::{self, Ctx, Done, Key, Request, recover};
+use relay_core::verbs::{self, Ctx, Done, Key, recover};
 use relay_store::{SystemRandom, repository};
 use tokio::sync::oneshot;
 
@@ -37,7 +37,7 @@ impl Job {
         verbs::check(&ask.request, &ask.caller, &desk.limits, &files)?;
         verbs::look_ahead(&ask.request, &files);
         let room = desk.room(&project);
-        room.must_exist(makes_it(&ask.request), ask.caller.named.as_ref())?;
+        room.must_exist(ask.request.begins_a_project(), ask.caller.named.as_ref())?;
         Ok(Job { desk: desk.clone(), room, ask, key, files })
     }
 
@@ -93,14 +93,5 @@ impl Job {
         let told = self.with(&*store, &self.desk.home(), tell);
         store.keep();
         Ok(told)
-    }
-}
-
-/// Whether a first request of this kind begins the project.
-fn makes_it(request: &Request) -> bool {
-    match request {
-        // Somebody's subagent finds the project made by its parent.
-        Request::Start(input) => input.parent.is_none(),
-        other => matches!(other, Request::Prepare(_)),
     }
 }

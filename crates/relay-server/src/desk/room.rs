@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use relay_core::domain::name::{AgentName, ProjectKey};
 use relay_core::domain::time::Span;
 use relay_core::store::Result;
-use relay_store::Home;
 use relay_store::sqlite::{Bell, Sqlite};
 use tokio::sync::watch;
 
@@ -20,7 +19,6 @@ const BETWEEN_DRAINS: Span = Span::seconds(1);
 pub struct Room {
     desk: Arc<Desk>,
     project: ProjectKey,
-    home: Mutex<Home>,
     idle: Mutex<Vec<Sqlite>>,
     queue: OnceLock<mpsc::Sender<Errand>>,
     bell: Mutex<Option<watch::Receiver<u64>>>,
@@ -35,7 +33,6 @@ impl Room {
         Arc::new(Room {
             desk: desk.clone(),
             project: project.clone(),
-            home: Mutex::new(desk.home()),
             idle: Mutex::new(Vec::new()),
             queue: OnceLock::new(),
             bell: Mutex::new(None),
@@ -48,13 +45,9 @@ impl Room {
         &self.project
     }
 
-    fn home(&self) -> Home {
-        self.home.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Whether somebody has started here; whoever may do so does.
     pub fn must_exist(&self, makes_it: bool, named: Option<&AgentName>) -> Result<()> {
-        let home = self.home();
+        let home = self.desk.home();
         if home.known(&self.project)?.is_some() {
             return Ok(());
         }
@@ -76,7 +69,7 @@ impl Room {
     }
 
     pub fn open(&self) -> Result<Sqlite> {
-        let home = self.home();
+        let home = self.desk.home();
         home.open_existing(&self.project)?.ok_or_else(|| home.nobody_in(&self.project, None))
     }
 

@@ -2,8 +2,8 @@
 //! transaction, is synced once, and is answered after that: a savepoint each, so that one who is refused takes nobody along.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use relay_core::error::{Code, Refusal};
@@ -51,23 +51,22 @@ pub fn written(job: Job, afterwards: Afterwards, mark: Mark) {
     let _ = room.queue().send(Errand::Written(Box::new(job), afterwards, mark));
 }
 
-/// Starts the writer of a room. It ends when the room does.
+/// Starts the writer of a room. It is there for as long as the process.
 pub fn hire(room: &Arc<Room>) -> Sender<Errand> {
     let (queue, errands) = channel();
-    let room = Arc::downgrade(room);
+    let room = room.clone();
     let name = "relay-writer".to_owned();
     // One that cannot be started leaves a queue that nobody reads, and whoever uses it is told.
     let _ = std::thread::Builder::new().name(name).spawn(move || work(&room, &errands));
     queue
 }
 
-fn work(room: &Weak<Room>, errands: &Receiver<Errand>) {
+fn work(room: &Room, errands: &Receiver<Errand>) {
     let mut store = None;
     let mut had_company = false;
     while let Ok(first) = errands.recv() {
-        let Some(room) = room.upgrade() else { return };
         let mut turn = Turn { waiting: vec![first], settled: Vec::new() };
-        had_company = turn.take(&room, &mut store, errands, had_company);
+        had_company = turn.take(room, &mut store, errands, had_company);
     }
 }
 
@@ -96,6 +95,7 @@ impl Turn {
             // Nobody knows what is on the disk. Whoever asks again under the same key finds out.
             Err(refusal) if refusal.code == Code::StoreIo => {
                 self.settled.drain(..).for_each(|(errand, _)| errand.refuse(&refusal));
+                self.waiting.drain(..).for_each(|errand| errand.refuse(&refusal));
             }
             Err(_) => self.give_up(),
         }
@@ -116,8 +116,14 @@ impl Turn {
         while self.settled.len() < MOST {
             let has_company = had_company || self.settled.len() > 1;
             let Some(errand) = self.waiting.pop().or_else(|| next(errands, has_company)) else { break };
-            let carried = errand.carry(&batch);
-            self.settled.push((errand, carried?));
+            match errand.carry(&batch) {
+                Ok(answer) => self.settled.push((errand, answer)),
+                Err(refusal) => {
+                    // It is among those to whom nothing happened.
+                    self.waiting.push(errand);
+                    return Err(refusal);
+                }
+            }
         }
         batch.commit()
     }
