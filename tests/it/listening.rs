@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bus::{Bus, run};
 use crate::mcp::CURRENT;
+use crate::privilege::Stage;
 use crate::terminal::text;
 
 /// Tells the tokens of several servers on one bus apart.
@@ -81,9 +82,19 @@ impl<'a> Server<'a> {
         format!("{}/mcp", self.url)
     }
 
-    /// Waits until it says where it listens.
-    pub fn run(bus: &'a Bus, mut command: Command) -> Self {
+    /// On a disk that only the stage has.
+    pub fn staged(bus: &'a Bus, stage: &Stage) -> Self {
+        let token = secret(stage.enter(&bus.args("", ["token", "add", "owner"])));
+        Server::up(bus, token, stage.enter(&serve(bus, &[])))
+    }
+
+    pub fn run(bus: &'a Bus, command: Command) -> Self {
         let token = token(bus, &format!("owner-{}", COUNT.fetch_add(1, Ordering::Relaxed)), &[]);
+        Server::up(bus, token, command)
+    }
+
+    /// Waits until it says where it listens.
+    fn up(bus: &'a Bus, token: String, mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -239,5 +250,9 @@ pub fn terminate(pid: u32) {
 /// A new token of this bus.
 pub fn token(bus: &Bus, name: &str, flags: &[&str]) -> String {
     let args = [&["token", "add", name], flags].concat();
-    text(&run(bus.args("", args)).success().result()["token"])
+    secret(bus.args("", args))
+}
+
+fn secret(made: Command) -> String {
+    text(&run(made).success().result()["token"])
 }

@@ -9,5 +9,6 @@ mod kills;
 mod letters;
 mod oracle;
 mod senders;
+mod served;
 pub mod steps;
 mod troubles;

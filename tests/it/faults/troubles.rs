@@ -46,29 +46,29 @@ fn send<'a>(key: &'a str, body: &'a str) -> [&'a str; 11] {
 }
 
 /// A home on a small disk, in a namespace of its own.
-struct Small {
-    stage: Stage,
+pub struct Small {
+    pub stage: Stage,
     home: PathBuf,
 }
 
 impl Small {
-    fn new(bus: &Bus, kilobytes: usize) -> Self {
+    pub fn new(bus: &Bus, kilobytes: usize) -> Self {
         let (stage, home) = (Stage::new(), bus.path("home"));
         std::fs::create_dir(&home).unwrap();
         stage.mount(&["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "small"], &home);
         Small { stage, home }
     }
 
-    fn relay(&self, bus: &Bus, agent: &str, args: &[&str]) -> Run {
+    pub fn relay(&self, bus: &Bus, agent: &str, args: &[&str]) -> Run {
         run(self.stage.enter(&bus.args(agent, args)))
     }
 
-    fn ballast(&self) -> PathBuf {
+    pub fn ballast(&self) -> PathBuf {
         self.stage.look(&self.home).join("ballast")
     }
 
     /// Takes the disk but for so many pages.
-    fn fill_but(&self, pages: usize) {
+    pub fn fill_but(&self, pages: usize) {
         let mut file = std::fs::File::create(self.ballast()).unwrap();
         while file.write_all(&[0; 4096]).is_ok() {}
         let length = file.metadata().unwrap().len();
@@ -76,7 +76,7 @@ impl Small {
     }
 
     /// The store, copied to where nobody else looks.
-    fn store(&self, bus: &Bus) -> PathBuf {
+    pub fn store(&self, bus: &Bus) -> PathBuf {
         let mut folders = std::fs::read_dir(self.stage.look(&self.home)).unwrap().map(|entry| entry.unwrap().path());
         let store = folders.find(|folder| folder.join("relay.db").exists()).unwrap();
         let copy = bus.path("seen");

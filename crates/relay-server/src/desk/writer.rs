@@ -83,7 +83,7 @@ impl Turn {
         let store = match known.map_or_else(|| room.open(), Ok) {
             Ok(store) => store,
             Err(_) => {
-                self.give_up();
+                self.give_up_all(errands);
                 return false;
             }
         };
@@ -92,10 +92,12 @@ impl Turn {
         metrics::histogram!("relay_batch_requests").record(u32::try_from(count).unwrap_or(u32::MAX));
         match written {
             Ok(()) => self.settled.drain(..).for_each(|(errand, answer)| errand.settle(answer)),
-            // Nobody knows what is on the disk. Whoever asks again under the same key finds out.
+            // Nobody knows what is on the disk. Whoever asks again under the same key finds out, from a connection that has seen
+            // nothing of this one.
             Err(refusal) if refusal.code == Code::StoreIo => {
                 self.settled.drain(..).for_each(|(errand, _)| errand.refuse(&refusal));
                 self.waiting.drain(..).for_each(|errand| errand.refuse(&refusal));
+                return count > 1;
             }
             Err(_) => self.give_up(),
         }
@@ -111,8 +113,15 @@ impl Turn {
         self.waiting.drain(..).for_each(|errand| errand.settle(None));
     }
 
+    /// The same for those who stand behind: where the way is closed to one, each would wait for all before it.
+    fn give_up_all(&mut self, errands: &Receiver<Errand>) {
+        self.waiting.extend(errands.try_iter().take(MOST));
+        self.give_up();
+    }
+
     fn write(&mut self, room: &Room, store: &Sqlite, errands: &Receiver<Errand>, had_company: bool) -> Result<()> {
-        let batch = store.batch(store::Errand { verb: "serve", agent: "", wait: room.gate_wait, durable: true })?;
+        let errand = store::Errand { verb: "serve", agent: "", wait: room.gate_wait, durable: true };
+        let batch = store.batch(errand).inspect_err(|_| self.give_up_all(errands))?;
         while self.settled.len() < MOST {
             let has_company = had_company || self.settled.len() > 1;
             let Some(errand) = self.waiting.pop().or_else(|| next(errands, has_company)) else { break };

@@ -14,15 +14,20 @@ pub(super) struct Savepoint<'a> {
 impl<'a> Savepoint<'a> {
     /// For whoever is in a transaction. Outside of one it would begin one.
     pub(super) fn set(connection: &'a Connection, name: &'static str) -> Result<Self> {
-        connection.execute_batch(&format!("SAVEPOINT {name}"))?;
+        run(connection, &format!("SAVEPOINT {name}"))?;
         Ok(Savepoint { connection, name, is_set: true })
     }
 
     /// Leaves what was done since to the transaction around it.
     pub(super) fn release(&mut self) -> Result<()> {
-        self.connection.execute_batch(&format!("RELEASE {}", self.name))?;
+        run(self.connection, &format!("RELEASE {}", self.name))?;
         self.is_set = false;
         Ok(())
+    }
+
+    fn undo(&mut self) -> Result<()> {
+        run(self.connection, &format!("ROLLBACK TO {}", self.name))?;
+        self.release()
     }
 }
 
@@ -31,12 +36,16 @@ impl Drop for Savepoint<'_> {
         if !self.is_set {
             return;
         }
-        let undone = self.connection.execute_batch(&format!("ROLLBACK TO {0}; RELEASE {0}", self.name));
         // What cannot be undone alone is undone with everything around it.
-        if undone.is_err() {
+        if self.undo().is_err() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }
+}
+
+/// Parsed once: a request sets and releases several.
+fn run(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
 /// A transaction inside of another one, from its beginning to its commit.
