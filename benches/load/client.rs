@@ -25,23 +25,36 @@ impl Client {
     pub fn call(&mut self, tool: &str, mut arguments: Value) -> Value {
         arguments["project"] = json!(self.project);
         arguments["agent"] = json!(self.agent);
-        let meta = json!({
+        self.post("tools/call", &format!("mcp-name: {tool}\r\n"), json!({"name": tool, "arguments": arguments}));
+        let answer: Value = serde_json::from_slice(&self.body()).unwrap();
+        answer["result"]["structuredContent"].clone()
+    }
+
+    /// Becomes a stream of what changes in its inbox, once it is told that it is one.
+    pub fn listen(mut self) -> impl Iterator<Item = Value> {
+        let (inbox, header) = (format!("relay://inbox/{}", self.agent), format!("relay-project: {}\r\n", self.project));
+        self.post("subscriptions/listen", &header, json!({"notifications": {"resourceSubscriptions": [inbox]}}));
+        let data = |line: String| line.strip_prefix("data:").and_then(|data| serde_json::from_str(data.trim()).ok());
+        let told = self.stream.lines().map_while(Result::ok).filter_map(data);
+        // That it is heard, and what was there before.
+        told.skip(2)
+    }
+
+    fn post(&mut self, method: &str, headers: &str, mut params: Value) {
+        params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
         });
-        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
-             accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n\
-             mcp-name: {tool}\r\ncontent-length: {}\r\n\r\n",
+             accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n\
+             {headers}content-length: {}\r\n\r\n",
             self.host,
             self.token,
             body.len()
         );
         self.stream.get_mut().write_all(format!("{head}{body}").as_bytes()).unwrap();
-        let answer: Value = serde_json::from_slice(&self.body()).unwrap();
-        answer["result"]["structuredContent"].clone()
     }
 
     fn body(&mut self) -> Vec<u8> {

@@ -13,6 +13,7 @@ mod bare;
 mod client;
 mod mix;
 mod server;
+mod wakes;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -108,13 +109,16 @@ fn syncs(wanted: &Wanted) {
     }
 }
 
-/// How soon one who waits hears of new mail.
 fn wakes(wanted: &Wanted) {
     let server = Server::start(&wanted.dir, &[]);
     server.start_agents(2);
-    let waits = mix::wakes(&server, 200);
-    let at = |share: f64| millis(mix::at(&waits, share));
-    row("new mail reaches a waiter, p50, p99", "50 ms", &format!("{:.1}, {:.1} ms", at(0.5), at(0.99)));
+    for (who, times) in
+        [("a waiter", wakes::waiting(&server, 200)), ("one who has subscribed", wakes::listening(&server, 200))]
+    {
+        let at = |share: f64| millis(mix::at(&times, share));
+        let what = format!("new mail reaches {who}, p50, p99");
+        row(&what, "50 ms", &format!("{:.1}, {:.1} ms", at(0.5), at(0.99)));
+    }
 }
 
 fn row(what: &str, hold: &str, seen: &str) {

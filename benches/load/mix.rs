@@ -31,7 +31,7 @@ pub fn at(times: &[Duration], share: f64) -> Duration {
     times[((times.len() - 1) as f64 * share) as usize]
 }
 
-fn letter(to: usize, number: usize) -> Value {
+pub fn letter(to: usize, number: usize) -> Value {
     let body =
         format!("{number}: the session expires after ten minutes of silence; see src/auth/session.rs. ").repeat(6);
     json!({"to": [name(to)], "thread": "bench", "subject": "bench", "body": body})
@@ -99,27 +99,4 @@ pub fn send(server: &Server, senders: usize, each: usize) {
             });
         }
     });
-}
-
-/// From the moment a send is answered until the one who waits has it.
-pub fn wakes(server: &Server, count: usize) -> Vec<Duration> {
-    let (mut sender, mut reader) = (server.client(0), server.client(1));
-    let mut cursor = 0;
-    let mut times = Vec::new();
-    for number in 0..count {
-        let waiter = std::thread::spawn(move || {
-            let answer = reader.call("poll", json!({"wait": "30s", "after": cursor}));
-            (reader, answer["result"]["cursor"].as_u64().unwrap(), Instant::now())
-        });
-        // It should be asleep by then.
-        std::thread::sleep(Duration::from_millis(20));
-        let answer = sender.call("send", letter(1, number));
-        assert_eq!(answer["ok"], true, "{answer}");
-        let sent = Instant::now();
-        let (back, seen, woken) = waiter.join().unwrap();
-        (reader, cursor) = (back, seen);
-        times.push(woken.saturating_duration_since(sent));
-    }
-    times.sort();
-    times
 }

@@ -52,6 +52,9 @@ pub trait Front: Send + Sync + 'static {
     /// Leaves a process behind that brings the archive of a project up to date.
     fn drain(&self, project: &ProjectKey);
 
+    /// A line for whoever looks after the server.
+    fn log(&self, line: &str);
+
     /// Whether what an outside suite calls by its name is there beside what relay has.
     #[cfg(feature = "test-doors")]
     fn has_fixtures(&self) -> bool {

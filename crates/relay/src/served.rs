@@ -66,6 +66,10 @@ impl Front for Served {
         }
     }
 
+    fn log(&self, line: &str) {
+        Output { json: true }.complain(&format!("{line}\n"));
+    }
+
     #[cfg(feature = "test-doors")]
     fn has_fixtures(&self) -> bool {
         environment::test_fixtures()

@@ -6,6 +6,7 @@ mod crowd;
 mod door;
 mod forged;
 mod limits;
+mod log;
 mod remote;
 mod stopping;
 mod waits;

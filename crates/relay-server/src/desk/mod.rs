@@ -16,8 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::ProjectKey;
+use relay_core::domain::plain::escape_line;
 use relay_core::domain::time::Timestamp;
-use relay_core::error::{Code, Refusal};
+use relay_core::error::{Code, Kind, Refusal};
 use relay_core::store::{Clock, Result};
 use relay_core::verbs::{Afterwards, Request};
 use relay_store::{Home, repository};
@@ -25,7 +26,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::ask::{Answer, Ask, Body};
+use crate::ask::{Answer, Ask, Body, Said};
 use crate::front::Front;
 use job::{Begun, Job};
 use pending::{Mark, Pending};
@@ -139,7 +140,20 @@ impl Desk {
         let answer = answered.unwrap_or_else(|refusal| Answer::refused(&command, &said, &refusal, self.now()));
         let took = self.clock.monotonic().as_millis() - since.as_millis();
         measured(verb, &answer, took);
+        self.log(&said, &answer);
         answer
+    }
+
+    /// What no caller can mend is said to whoever looks after the server too.
+    fn log(&self, said: &Said, answer: &Answer) {
+        let Body::Failed(failure) = &answer.body else { return };
+        let error = &failure.error;
+        let is_of_the_disk = matches!(error.code, Code::StoreIo | Code::StoreFull | Code::StoreReadonly);
+        if is_of_the_disk || matches!(error.kind, Kind::Damaged | Kind::Internal) {
+            let project = said.project.as_deref().unwrap_or("-");
+            let line = format!("{} {} {project} {}: {}", answer.at, failure.verb, error.code, error.message);
+            self.front.log(&escape_line(&line));
+        }
     }
 
     /// Waits until everybody has an answer, after it was closed.
