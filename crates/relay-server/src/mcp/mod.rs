@@ -84,6 +84,7 @@ impl Handler {
     }
 }
 
+/// What takes long is boxed: the SDK moves the future of a request a dozen times, and of a large one each move is a copy.
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -118,7 +119,7 @@ impl ServerHandler for Handler {
         if let Some(played) = fixtures::call(self, &request, &context).await {
             return played;
         }
-        tools::call(self, request, &context).await
+        Box::pin(tools::call(self, request, &context)).await
     }
 
     async fn list_resources(
@@ -152,7 +153,7 @@ impl ServerHandler for Handler {
         if let Some(played) = fixtures::read(self, &request.uri) {
             return Ok(played);
         }
-        resources::read(self, &request.uri, &self.origin(&context)?).await
+        Box::pin(resources::read(self, &request.uri, &self.origin(&context)?)).await
     }
 
     async fn complete(
@@ -164,7 +165,7 @@ impl ServerHandler for Handler {
         if let Some(played) = fixtures::complete(self, &request) {
             return Ok(played);
         }
-        complete::complete(self, &request, &self.origin(&context)?).await
+        Box::pin(complete::complete(self, &request, &self.origin(&context)?)).await
     }
 
     async fn list_prompts(
@@ -195,7 +196,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        subscriptions::listen(self, &context).await
+        Box::pin(subscriptions::listen(self, &context)).await
     }
 
     async fn subscribe(
@@ -207,7 +208,7 @@ impl ServerHandler for Handler {
         if fixtures::is_watched(self, &request.uri) {
             return Ok(());
         }
-        self.subscriptions.add(self, request.uri, &context).await
+        Box::pin(self.subscriptions.add(self, request.uri, &context)).await
     }
 
     async fn unsubscribe(
