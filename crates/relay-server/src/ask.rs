@@ -7,12 +7,12 @@ use relay_core::domain::time::Timestamp;
 use relay_core::error::Refusal;
 use relay_core::playbook::Setting;
 use relay_core::store::Result;
-use relay_core::verbs::{Afterwards, Caller, Done, Outcome, Request, recover};
+use relay_core::verbs::{Caller, Done, Key, Outcome, Request, recover};
 use relay_core::wire::v1::{self, Failure};
 use serde_json::Value;
 
-use crate::desk::Desk;
-use crate::quota::{self, Quota};
+use crate::desk::{self, Desk, Late};
+use crate::quota::{self, Pass};
 
 /// What is asked, by whom, and where.
 #[derive(Debug, Clone)]
@@ -22,6 +22,21 @@ pub struct Ask {
     pub command: String,
     pub said: Said,
     pub caller: Caller,
+    pub key: Key,
+    /// It is looked at and not asked: nothing of it is kept, not even that it failed.
+    pub is_glance: bool,
+}
+
+impl Ask {
+    /// Who asks, as it says so itself; none where only the store knows.
+    pub fn who(&self) -> Option<String> {
+        let agent = self.caller.named.as_ref().or(self.caller.variable.as_ref()).map(AgentName::key);
+        agent.or_else(|| self.caller.session.as_ref().map(|session| format!("session {session}")))
+    }
+
+    pub fn refuse(&self, refusal: &Refusal, at: Timestamp) -> Answer {
+        Answer::refused(&self.command, &self.said, Some(&self.key), refusal, at)
+    }
 }
 
 /// What the caller said beside the request, in its own words.
@@ -51,25 +66,25 @@ pub struct Origin {
     pub agent: Option<String>,
     /// The harness's session.
     pub session: Option<String>,
-    /// How much it may ask for, where others are served too.
-    pub quota: Option<Arc<Quota>>,
+    /// What lets it in, where others are served too.
+    pub pass: Option<Pass>,
 }
 
 impl Origin {
     /// Answers a request, unless this one asks too much.
     pub async fn admit(&self, desk: &Arc<Desk>, ask: Ask) -> Answer {
-        let refuse = |refusal: &Refusal| Answer::refused(&ask.command, &ask.said, refusal, desk.now());
-        let Some(quota) = &self.quota else { return desk.ask(ask).await };
-        if let Err(refusal) = quota.ask() {
-            return refuse(&refusal);
+        let Some(pass) = &self.pass else { return desk.ask(ask).await };
+        if let Some(refusal) = &pass.too_fast {
+            return ask.refuse(refusal, desk.now());
         }
-        if ask.request.waits_for().is_none() {
+        if !desk::may_take_long(&ask.request) {
             return desk.ask(ask).await;
         }
-        match quota.place() {
-            Some(_place) => desk.ask(ask).await,
-            None => refuse(&quota::too_many_wait()),
-        }
+        let Some(_place) = pass.place() else { return ask.refuse(&quota::too_many_wait(), desk.now()) };
+        let asked = ask.clone();
+        let answer = desk.ask(ask).await;
+        // It may have been long.
+        if pass.was_revoked() { asked.refuse(&quota::revoked(), desk.now()) } else { answer }
     }
 
     /// Who a call speaks for, as far as it says so itself. No name makes it the human.
@@ -98,7 +113,7 @@ pub struct Answer {
     pub body: Body,
     pub at: Timestamp,
     /// What becomes true when the caller has it.
-    pub afterwards: Option<Afterwards>,
+    pub late: Option<Box<Late>>,
 }
 
 /// One of the two shapes that an answer has.
@@ -109,23 +124,23 @@ pub enum Body {
 }
 
 impl Answer {
-    pub fn done(mut done: Done, at: Timestamp) -> Self {
-        let afterwards = done.afterwards.take();
-        Answer { body: Body::Done(Box::new(done)), at, afterwards }
+    pub fn done(done: Done, at: Timestamp, late: Option<Box<Late>>) -> Self {
+        Answer { body: Body::Done(Box::new(done)), at, late }
     }
 
     pub fn failed(failure: Failure, at: Timestamp) -> Self {
-        Answer { body: Body::Failed(Box::new(failure)), at, afterwards: None }
+        Answer { body: Body::Failed(Box::new(failure)), at, late: None }
     }
 
-    /// The answer to what never reached a store.
-    pub fn refused(command: &str, said: &Said, refusal: &Refusal, at: Timestamp) -> Self {
+    /// The answer to what never reached a store, or of which nobody knows whether it did.
+    pub fn refused(command: &str, said: &Said, key: Option<&Key>, refusal: &Refusal, at: Timestamp) -> Self {
         let is_name = |name: &String| AgentName::parse(name).is_ok();
         let setting = Setting {
             project: said.project.clone(),
             // A step with a name that is none would fail like the request did.
             agent: said.agent.clone().filter(is_name),
             verb: Some(command.to_owned()),
+            key: key.map(|key| key.text.clone()),
             ..Setting::default()
         };
         Answer::failed(recover::failure_outside(command, refusal, &setting), at)

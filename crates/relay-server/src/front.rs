@@ -1,10 +1,14 @@
 //! What relay's own program lends to its server.
 
+use std::time::Duration;
+
 use relay_core::domain::name::ProjectKey;
+use relay_core::domain::time::Span;
 use relay_core::installation::Installation;
 use relay_core::store::{Clock, Result};
-use relay_core::verbs::{Caller, Request};
+use relay_core::verbs::{Caller, Outcome, Request};
 use relay_store::Home;
+use relay_store::sqlite::Sqlite;
 use serde_json::{Map, Value};
 
 use crate::ask::Answer;
@@ -51,6 +55,12 @@ pub trait Front: Send + Sync + 'static {
 
     /// Leaves a process behind that brings the archive of a project up to date.
     fn drain(&self, project: &ProjectKey);
+
+    /// Brings these archives up to date. What is not done in time is left behind.
+    fn drain_at_once(&self, projects: &[ProjectKey], time: Duration);
+
+    /// After texts were erased: takes away what is left of their bytes, and tells in the outcome what it could not.
+    fn clean_up(&self, store: &Sqlite, gate_wait: Span, outcome: &mut Outcome);
 
     /// A line for whoever looks after the server.
     fn log(&self, line: &str);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use relay_core::error::{Code, Refusal};
+use relay_store::tokens::{Token, Tokens};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::Limits;
@@ -25,11 +26,45 @@ impl Quotas {
     }
 }
 
+/// What a token lets through, for as long as it is not revoked.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    pub token: Token,
+    pub tokens: Tokens,
+    pub quota: Arc<Quota>,
+    /// It came too fast: whoever can be told so in the words of the protocol is.
+    pub too_fast: Option<Refusal>,
+}
+
+impl Pass {
+    /// Whether it would be turned away by now.
+    pub fn was_revoked(&self) -> bool {
+        !self.tokens.list().is_ok_and(|tokens| tokens.contains(&self.token))
+    }
+
+    /// A place for one who waits, until it is dropped.
+    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.quota.waits.clone().try_acquire_owned().ok()
+    }
+}
+
 /// One credential's: a bucket that fills with time, and places for those who wait.
 #[derive(Debug)]
 pub struct Quota {
-    bucket: Mutex<Bucket>,
+    asked: Mutex<Bucket>,
+    /// Those who came too fast and are told so.
+    told: Mutex<Bucket>,
     waits: Arc<Semaphore>,
+}
+
+/// What comes of one who knocks.
+#[derive(Debug, PartialEq)]
+pub enum Entry {
+    Free,
+    /// It comes too fast, and is told so; this is when it may ask again.
+    Told(Duration),
+    /// It was told so often enough.
+    Closed,
 }
 
 #[derive(Debug)]
@@ -41,38 +76,37 @@ struct Bucket {
 
 impl Quota {
     fn new(limits: &Limits) -> Self {
-        let rate = f64::from(limits.requests_per_second.max(1));
-        let bucket = Mutex::new(Bucket { rate, left: rate, at: now() });
-        Quota { bucket, waits: Arc::new(Semaphore::new(limits.waits)) }
+        let bucket = || Mutex::new(Bucket::full(limits.requests_per_second, now()));
+        Quota { asked: bucket(), told: bucket(), waits: Arc::new(Semaphore::new(limits.waits)) }
     }
 
-    /// Whether a request is heard at all. What is too fast is told so in the words of the protocol; what does not listen to
-    /// that is turned away at the door.
-    pub fn may_come_in(&self) -> bool {
-        let bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-        bucket.filled(now()) > -bucket.rate
-    }
-
-    /// Takes what one request costs; where that is not there, says when it will be.
-    pub fn ask(&self) -> Result<(), Refusal> {
-        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Takes what one request costs. Only what is let in costs: whoever asks a little too fast is slowed down, not stopped.
+    pub fn enter(&self) -> Entry {
         let now = now();
-        bucket.left = bucket.filled(now) - 1.0;
-        bucket.at = now;
-        // Once what is owed has come in, and one more.
-        let missing = Duration::from_secs_f64(((1.0 - bucket.left) / bucket.rate).max(0.0));
-        if bucket.left >= 0.0 { Ok(()) } else { Err(too_fast(missing)) }
-    }
-
-    /// A place for one who waits, until it is dropped.
-    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
-        self.waits.clone().try_acquire_owned().ok()
+        let take = |bucket: &Mutex<Bucket>| bucket.lock().unwrap_or_else(PoisonError::into_inner).take(now);
+        match take(&self.asked) {
+            Ok(()) => Entry::Free,
+            Err(until) if take(&self.told).is_ok() => Entry::Told(until),
+            Err(_) => Entry::Closed,
+        }
     }
 }
 
 impl Bucket {
-    fn filled(&self, now: Instant) -> f64 {
-        (self.left + now.duration_since(self.at).as_secs_f64() * self.rate).min(self.rate)
+    fn full(rate: u32, now: Instant) -> Self {
+        let rate = f64::from(rate.max(1));
+        Bucket { rate, left: rate, at: now }
+    }
+
+    /// One, or when there will be one.
+    fn take(&mut self, now: Instant) -> Result<(), Duration> {
+        self.left = (self.left + now.duration_since(self.at).as_secs_f64() * self.rate).min(self.rate);
+        self.at = now;
+        if self.left < 1.0 {
+            return Err(Duration::from_secs_f64((1.0 - self.left) / self.rate));
+        }
+        self.left -= 1.0;
+        Ok(())
     }
 }
 
@@ -92,4 +126,36 @@ pub fn too_many_wait() -> Refusal {
     Code::RateLimited.refuse(
         "too many requests of this credential wait already; `waits` in the server's config.toml says how many may",
     )
+}
+
+pub fn revoked() -> Refusal {
+    Code::Unauthorized.refuse("this token was revoked").with("served", true).with("token", true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asks a little too fast gets what is allowed, second after second.
+    #[test]
+    fn a_bucket_gives_its_rate_however_much_is_asked_for() {
+        let begun = now();
+        let mut bucket = Bucket::full(40, begun);
+        let mut second = |second: u32| {
+            let at = |number: u32| begun + Duration::from_secs(second.into()) + Duration::from_secs(1) * number / 60;
+            (0..60).filter(|number| bucket.take(at(*number)).is_ok()).count()
+        };
+        assert_eq!(second(0), 60, "what was saved up, and what came in meanwhile");
+        let given: Vec<usize> = (1..20).map(&mut second).collect();
+        assert!(given.iter().skip(2).all(|count| (39..=41).contains(count)), "{given:?}");
+    }
+
+    #[test]
+    fn one_who_does_not_listen_is_told_so_only_so_often() {
+        let quota = Quota::new(&Limits { requests_per_second: 1, waits: 1 });
+        let entries: Vec<Entry> = (0..3).map(|_| quota.enter()).collect();
+        assert_eq!(entries[0], Entry::Free);
+        assert!(matches!(entries[1], Entry::Told(until) if until <= Duration::from_secs(1)), "{entries:?}");
+        assert_eq!(entries[2], Entry::Closed);
+    }
 }

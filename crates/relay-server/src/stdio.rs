@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ use crate::stop::Stop;
 /// How long what has begun may take when nobody is at the other end any more.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
+/// How long an answer needs from the desk to the pipe.
+const ON_ITS_WAY: Duration = Duration::from_millis(20);
+
 /// Serves whoever is at the other end until nobody is.
 pub fn run(desk: Arc<Desk>, origin: Origin) -> io::Result<()> {
     let runtime = runtime()?;
@@ -36,14 +40,23 @@ async fn serve(desk: Arc<Desk>, origin: Origin) -> io::Result<()> {
     let handler = Handler::new(desk.clone(), Some(origin), outbox.clone());
     let pipe = Pipe { inner: rmcp::transport::stdio_pipes().into_transport(), outbox, desk: desk.clone() };
     let parent = getppid();
-    tokio::select! {
-        () = client(handler, pipe) => {}
-        () = death(parent) => {}
-        () = stop.wanted() => {}
-    }
+    let mut client = pin!(client(handler, pipe));
+    let is_there = tokio::select! {
+        () = &mut client => false,
+        () = death(parent) => true,
+        () = stop.wanted() => true,
+    };
     desk.close();
-    // Whoever is at its work still ends it.
-    let _ = tokio::time::timeout(LAST_WORDS, desk.answered()).await;
+    // Whoever is at its work still ends it, and who asked hears of it.
+    let ended = async {
+        desk.answered().await;
+        tokio::time::sleep(ON_ITS_WAY).await;
+    };
+    tokio::select! {
+        _ = tokio::time::timeout(LAST_WORDS, ended) => {}
+        () = client, if is_there => desk.answered().await,
+    }
+    desk.drain().await;
     Ok(())
 }
 

@@ -1,10 +1,9 @@
 //! What relay reads from the repository around a project. It reads files and runs no git, so that nothing which a
 //! repository configures can run either: no hook, no fsmonitor, no filter.
 
-use std::cell::OnceCell;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::pattern::{Case, PatternFault};
@@ -132,9 +131,9 @@ fn config(git: &Path) -> Option<gix_config::File> {
 pub struct Files {
     root: PathBuf,
     seen_from: Vec<PathBuf>,
-    git: OnceCell<Option<PathBuf>>,
-    case: OnceCell<Case>,
-    tracked: OnceCell<Option<Arc<[String]>>>,
+    git: OnceLock<Option<PathBuf>>,
+    case: OnceLock<Case>,
+    tracked: OnceLock<Option<Arc<[String]>>>,
 }
 
 impl Files {
@@ -142,9 +141,9 @@ impl Files {
         Files {
             root: PathBuf::from(project.as_str()),
             seen_from: Vec::new(),
-            git: OnceCell::new(),
-            case: OnceCell::new(),
-            tracked: OnceCell::new(),
+            git: OnceLock::new(),
+            case: OnceLock::new(),
+            tracked: OnceLock::new(),
         }
     }
 

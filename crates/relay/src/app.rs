@@ -329,7 +329,7 @@ impl App {
         }
         let status = match self.ask(&ctx, request) {
             Ok(mut done) => {
-                cli::clean_up_after(opened, &mut done.outcome);
+                cli::clean_up_after(&opened.store, opened.limits.gate_wait, &mut done.outcome);
                 done.signals.extend(recovered);
                 self.succeed(&ctx, &done)
             }

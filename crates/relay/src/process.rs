@@ -1,5 +1,6 @@
 //! Other programs: the one door. Never a shell; what runs is an argument vector.
 
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,11 +81,27 @@ pub fn detach() {
 
 /// Starts this same program to go on by itself: nothing of ours stays open in it, and nobody waits for it. Where a sandbox
 /// allows no process, there is none.
-pub fn leave_behind(program: &std::path::Path, arguments: &[&str]) {
+pub fn leave_behind(program: &Path, arguments: &[&str]) {
+    let _ = by_itself(program, arguments);
+}
+
+/// The same for what should be done by now: it is waited for, but no longer than this, and then goes on by itself.
+pub fn run_for_a_while(program: &Path, arguments: &[Vec<&str>], time: Duration) {
+    let mut left: Vec<Child> = arguments.iter().filter_map(|arguments| by_itself(program, arguments).ok()).collect();
+    let (look, mut looks) = (Duration::from_millis(10), time.as_millis() / 10);
+    while !left.is_empty() && looks > 0 {
+        left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        #[expect(clippy::disallowed_methods, reason = "nothing else is left to do")]
+        std::thread::sleep(look);
+        looks -= 1;
+    }
+}
+
+fn by_itself(program: &Path, arguments: &[&str]) -> std::io::Result<Child> {
     close_fds::set_fds_cloexec(3, &[]);
     let mut command = new(program);
     command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let _ = command.spawn();
+    command.spawn()
 }
 
 fn terminate(child: &Child) {

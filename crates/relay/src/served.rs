@@ -1,21 +1,23 @@
 //! What the program lends to its server: the words of the command line, its sentences, and the commands that it runs.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use clap::Parser;
 use relay_core::domain::name::ProjectKey;
-use relay_core::domain::time::Timestamp;
+use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
 use relay_core::installation::{Installation, Question};
 use relay_core::playbook::{Condition, Escalation, Step};
 use relay_core::store::{Clock, Result};
-use relay_core::verbs::{Caller, Request};
+use relay_core::verbs::{Caller, Outcome, Request};
 use relay_server::{Answer, Body, Front, Tool};
 use relay_store::Home;
+use relay_store::sqlite::Sqlite;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::cli::{Cli, tools};
+use crate::cli::{self, Cli, tools};
 use crate::clock::SystemClock;
 use crate::installation::Here;
 use crate::output::Output;
@@ -64,6 +66,17 @@ impl Front for Served {
         if let (false, Ok(program)) = (environment::drains_later(), environment::own_program()) {
             process::leave_behind(&program, &["drain", "--background", "--project", project.as_str()]);
         }
+    }
+
+    fn drain_at_once(&self, projects: &[ProjectKey], time: Duration) {
+        if let (false, Ok(program)) = (environment::drains_later(), environment::own_program()) {
+            let drains = projects.iter().map(|project| vec!["drain", "--wait", "--project", project.as_str()]);
+            process::run_for_a_while(&program, &drains.collect::<Vec<_>>(), time);
+        }
+    }
+
+    fn clean_up(&self, store: &Sqlite, gate_wait: Span, outcome: &mut Outcome) {
+        cli::clean_up_after(store, gate_wait, outcome);
     }
 
     fn log(&self, line: &str) {

@@ -29,6 +29,7 @@ fn insist(server: &Server<'_>, sender: usize, key: &str, body: &str) -> (Done, V
         if answer["ok"] == true {
             return (Done::new(&name(sender), key, body, &answer), refused);
         }
+        assert_eq!(answer["error"]["idempotency_key"], key, "{answer}");
         refused.push(answer["error"]["code"].as_str().unwrap().to_owned());
         assert!(refused.len() < 1_000, "{answer}");
     }

@@ -12,17 +12,17 @@ use crate::mcp::CURRENT;
 const INBOX: &str = "relay://inbox/RedForest";
 
 /// A stream that tells of changes, message by message.
-fn listen(server: &Server<'_>) -> impl Iterator<Item = Value> + use<> {
+pub fn listen(server: &Server<'_>, token: &str, uris: &Value) -> impl Iterator<Item = Value> + use<> {
     let meta =
         json!({"io.modelcontextprotocol/protocolVersion": CURRENT, "io.modelcontextprotocol/clientCapabilities": {}});
-    let params = json!({"notifications": {"resourceSubscriptions": [INBOX]}, "_meta": meta});
+    let params = json!({"notifications": {"resourceSubscriptions": uris}, "_meta": meta});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}).to_string();
     let mut stream = TcpStream::connect(server.address()).unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\nmcp-protocol-version: {CURRENT}\r\nmcp-method: subscriptions/listen\r\n\
          content-length: {}\r\n\r\n",
-        server.token,
+        token,
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
@@ -36,7 +36,7 @@ fn listen(server: &Server<'_>) -> impl Iterator<Item = Value> + use<> {
 fn new_mail_reaches_one_who_listens() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     let server = Server::of_the_project(&bus);
-    let mut told = listen(&server);
+    let mut told = listen(&server, &server.token, &json!([INBOX]));
     let method = |message: Option<Value>| message.expect("the stream is open")["method"].clone();
     assert_eq!(method(told.next()), "notifications/subscriptions/acknowledged");
     let updated = "notifications/resources/updated";
@@ -62,4 +62,48 @@ fn new_mail_reaches_one_who_listens() {
     assert_eq!(server.stop(), 0);
     let last: Vec<Value> = told.collect();
     assert!(last.iter().all(|message| message["method"].is_null()), "only the end is left to tell: {last:?}");
+}
+
+fn log_bytes(bus: &Bus) -> u64 {
+    std::fs::metadata(bus.store().join("relay.db-wal")).unwrap().len()
+}
+
+/// Whoever listens before it has started is told when it has. Until then it is looked in vain, and nothing is written over it.
+#[test]
+fn what_cannot_be_read_yet_can_be_listened_for() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::of_the_project(&bus);
+    let mut told = listen(&server, &server.token, &json!([INBOX]));
+    assert_eq!(told.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(told.next().unwrap()["method"], "notifications/resources/updated");
+    let before = log_bytes(&bus);
+    bus.relay("BlueLake", ["reserve", "src/a"]).success();
+    let one = log_bytes(&bus) - before;
+    // Each look that were kept as a failure would ring the bell for the next.
+    for number in 0..20 {
+        server.call("RedForest", "look", json!({"what": ["status"]}));
+        bus.relay("BlueLake", ["release", "--all"]).success();
+        bus.relay("BlueLake", ["reserve", &format!("src/{number}")]).success();
+    }
+    let many = log_bytes(&bus) - before;
+    assert!(many < 60 * one, "{many} bytes where one write takes {one}");
+    bus.relay("RedForest", ["start"]).success();
+    assert_eq!(told.next().unwrap()["method"], "notifications/resources/updated");
+}
+
+/// The file that rings is gone, and another stands in its place.
+#[test]
+fn a_store_that_was_made_anew_is_heard() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::of_the_project(&bus);
+    let mut told = listen(&server, &server.token, &json!(["relay://agents"]));
+    assert_eq!(told.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(told.next().unwrap()["method"], "notifications/resources/updated");
+    let gate = bus.store().join("gate");
+    std::fs::rename(&gate, gate.with_extension("before")).unwrap();
+    std::fs::remove_file(gate.with_extension("before")).unwrap();
+    bus.relay("GreenField", ["start"]).success();
+    assert_eq!(told.next().unwrap()["method"], "notifications/resources/updated");
+    bus.relay("GoldPeak", ["start"]).success();
+    assert_eq!(told.next().unwrap()["method"], "notifications/resources/updated");
 }

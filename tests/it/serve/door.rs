@@ -86,6 +86,78 @@ fn every_route_is_behind_the_same_door() {
     assert_eq!(bus.tip(), tip, "nothing was written");
 }
 
+/// What is said twice is said by two, and nobody knows whom the next one believes.
+#[test]
+fn what_is_said_twice_is_not_believed() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::with(&bus, &["--allow-origin", "https://app.example"]);
+    let own = format!("authorization: Bearer {}\r\n", server.token);
+    let knock = |headers: &str| server.raw(&format!("GET /health HTTP/1.1\r\n{headers}connection: close\r\n\r\n"));
+    let status = |headers: &str| knock(headers).split(' ').nth(1).unwrap_or_default().to_owned();
+    assert_eq!(status(&format!("host: localhost\r\n{own}")), "200");
+    for (headers, expected) in [
+        (format!("host: localhost\r\nhost: localhost\r\n{own}"), "403"),
+        (format!("host: evil.example@localhost\r\n{own}"), "403"),
+        (format!("host: localhost\r\n{own}{own}"), "401"),
+        (format!("host: localhost\r\n{own}origin: https://app.example\r\norigin: https://app.example\r\n"), "403"),
+    ] {
+        assert_eq!(status(&headers), expected, "{headers}");
+    }
+}
+
+/// A browser asks first, without a token; only pages that may call are told that they may.
+#[test]
+fn a_page_that_may_call_is_let_through_by_its_browser() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::with(&bus, &["--allow-origin", "https://app.example"]);
+    let ask = |page: &'static str| {
+        let headers = [("origin", page), ("access-control-request-method", "POST")];
+        server.request("OPTIONS", "/mcp", &headers, "")
+    };
+    let may = ask("https://app.example");
+    assert_eq!((may.status, may.header("access-control-allow-origin")), (204, Some("https://app.example")), "{may:?}");
+    assert!(may.header("access-control-allow-headers").unwrap().contains("authorization"));
+    let may_not = ask("https://evil.example");
+    assert_eq!((may_not.status, may_not.header("access-control-allow-origin")), (403, None));
+    let own = format!("Bearer {}", server.token);
+    let shown = server.request("GET", "/health", &[("authorization", &own), ("origin", "https://app.example")], "");
+    assert_eq!((shown.status, shown.header("access-control-allow-origin")), (200, Some("https://app.example")));
+}
+
+/// Sessions, which older clients have, are their token's.
+#[test]
+fn a_session_is_of_the_token_that_began_it() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let begin = |token: &str| {
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        let reply = server.request("POST", "/mcp", &headers, &body);
+        reply.header("mcp-session-id").unwrap_or_else(|| panic!("{reply:?}")).to_owned()
+    };
+    let end = |token: &str, session: &str| {
+        let bearer = format!("Bearer {token}");
+        server.request("DELETE", "/mcp", &[("authorization", bearer.as_str()), ("mcp-session-id", session)], "").status
+    };
+    let guest = token(&bus, "guest", &["--separate"]);
+    let first = begin(&server.token);
+    assert_eq!(end(&guest, &first), 404, "it is not the guest's");
+    assert_eq!(end(&server.token, &first), 202);
+    // Whoever begins very many ends its oldest.
+    let oldest = begin(&guest);
+    for _ in 0..64 {
+        begin(&guest);
+    }
+    assert_eq!(end(&guest, &oldest), 404);
+}
+
 #[test]
 fn what_is_too_deep_or_no_request_is_refused() {
     let bus = Bus::with(&["BlueLake"]);

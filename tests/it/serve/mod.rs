@@ -4,9 +4,26 @@ mod bodies;
 mod changes;
 mod crowd;
 mod door;
+mod erasing;
 mod forged;
 mod limits;
 mod log;
 mod remote;
+mod revoked;
+mod rooms;
 mod stopping;
 mod waits;
+
+use crate::bus::Bus;
+
+/// How many announce themselves to wait.
+fn waiting(bus: &Bus) -> usize {
+    let entries = std::fs::read_dir(bus.store().join("presence")).unwrap();
+    entries.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "live")).count()
+}
+
+fn until(ready: impl Fn() -> bool) {
+    while !ready() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}

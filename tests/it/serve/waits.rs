@@ -4,17 +4,12 @@ use std::fs;
 
 use serde_json::json;
 
+use super::{until, waiting};
 use crate::bus::Bus;
 use crate::listening::Server;
 
 fn threads(server: &Server<'_>) -> usize {
     fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap().count()
-}
-
-/// How many announce themselves to wait.
-fn waiting(bus: &Bus) -> usize {
-    let entries = fs::read_dir(bus.store().join("presence")).unwrap();
-    entries.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "live")).count()
 }
 
 #[test]
@@ -103,11 +98,4 @@ fn a_ring_of_waits_is_refused_across_the_server_and_the_command_line() {
     let answer = server.call("RedForest", "poll", json!({"from": "BlueLake", "wait": "60s"}));
     assert_eq!(answer["error"]["code"], "WAIT_CYCLE", "{answer}");
     drop(waiter);
-}
-
-fn until(ready: impl Fn() -> bool) {
-    while !ready() {
-        std::thread::yield_now();
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
 }

@@ -85,7 +85,9 @@ impl Waiting {
     }
 
     /// Whoever looks has no more time for it: the next look is the last.
-    pub fn cut_short(&mut self) {
+    pub fn cut_short(&mut self, clock: &dyn Clock) {
+        // What it says is how long it has waited, not how long it meant to.
+        self.time = Span::millis(self.time.as_millis() - self.deadline.left(clock).as_millis());
         self.deadline = Deadline(Span::millis(i64::MIN));
     }
 

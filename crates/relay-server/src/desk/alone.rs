@@ -1,59 +1,97 @@
 //! A request that runs on its own, as a command of its own would: it waits, concerns two projects, or runs other commands.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use relay_core::store::Result;
 use relay_core::verbs::{self, Begun, Waiting};
+use relay_store::sqlite::Sqlite;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::job::Job;
-use super::{Desk, blocking, broke};
+use super::room::Heard;
+use super::{Desk, blocking, broke, may_take_long};
 use crate::ask::Answer;
+
+/// Where nobody can listen, it is looked as often as this.
+const DEAF: Duration = Duration::from_millis(250);
 
 /// How far it came.
 enum Stage {
     Answered(Answer),
-    Waits(Box<Job>, Waiting),
+    Waits(Waiting),
 }
 
-pub async fn ask(desk: &Arc<Desk>, job: Job) -> Result<Answer> {
-    let mut bell = job.room.listen()?;
-    // Heard so far: whatever rings after the look that follows wakes.
-    bell.mark_unchanged();
-    let mut stage = thread(move || begin(Box::new(job))).await??;
+pub async fn ask(desk: &Arc<Desk>, job: Arc<Job>) -> Result<Answer> {
+    let (runtime, asked) = (Handle::current(), job.clone());
+    let turn = desk.alone.acquire().await.map_err(|_| broke())?;
+    let (mut stage, mut bell) = thread(move || {
+        let _inside = runtime.enter();
+        // Heard before the first look: whatever rings after that wakes.
+        let bell = if may_take_long(&asked.ask.request) { listen(&asked) } else { None };
+        begin(&asked).map(|stage| (stage, bell))
+    })
+    .await??;
+    drop(turn);
     loop {
-        let (job, mut waiting) = match stage {
+        let mut waiting = match stage {
             Stage::Answered(answer) => return Ok(answer),
-            Stage::Waits(job, waiting) => (job, waiting),
+            Stage::Waits(waiting) => waiting,
         };
+        let patience = waiting.patience(&*desk.clock).to_std();
+        let patience = if bell.is_some() { patience } else { patience.min(DEAF) };
         tokio::select! {
-            _ = bell.changed() => {}
-            () = tokio::time::sleep(waiting.patience(&*desk.clock).to_std()) => {}
-            () = desk.closing.cancelled() => waiting.cut_short(),
+            () = rings(&mut bell) => {}
+            () = tokio::time::sleep(patience) => {}
+            () = desk.closing.cancelled() => waiting.cut_short(&*desk.clock),
         }
-        bell.mark_unchanged();
-        stage = blocking(move || look(job, waiting)).await??;
+        let asked = job.clone();
+        (stage, bell) = blocking(move || {
+            let bell = bell.or_else(|| listen(&asked));
+            look(&asked, waiting).map(|stage| (stage, bell))
+        })
+        .await??;
     }
 }
 
-fn begin(job: Box<Job>) -> Result<Stage> {
-    let begun = job.on_its_own(|ctx| match verbs::begin(ctx, &job.ask.request) {
-        Ok(Begun::Waits(waiting)) => Err(waiting),
-        Ok(Begun::Done(done)) => Ok(job.answer(ctx, Ok(done))),
-        Err(refusal) => Ok(job.answer(ctx, Err(refusal))),
-    })?;
-    Ok(match begun {
-        Ok(answer) => Stage::Answered(answer),
-        Err(waiting) => Stage::Waits(job, waiting),
+fn listen(job: &Job) -> Option<Heard> {
+    let mut bell = job.room.listen().ok()?;
+    bell.so_far();
+    Some(bell)
+}
+
+/// Waits until something was written. A bell that has fallen silent is taken down.
+async fn rings(bell: &mut Option<Heard>) {
+    match bell {
+        Some(heard) => {
+            if !heard.rings().await {
+                *bell = None;
+            }
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn begin(job: &Arc<Job>) -> Result<Stage> {
+    job.on_its_own(|store, ctx| match verbs::begin(ctx, &job.ask.request) {
+        Ok(Begun::Waits(waiting)) => Stage::Waits(waiting),
+        Ok(Begun::Done(done)) => Stage::Answered(job.answer(ctx, Ok(cleaned(job, store, done)))),
+        Err(refusal) => Stage::Answered(job.answer(ctx, Err(refusal))),
     })
 }
 
-fn look(job: Box<Job>, mut waiting: Waiting) -> Result<Stage> {
-    let looked = job.on_its_own(|ctx| waiting.look(ctx).transpose().map(|outcome| job.answer(ctx, outcome)))?;
-    Ok(match looked {
-        Some(answer) => Stage::Answered(answer),
-        None => Stage::Waits(job, waiting),
+fn look(job: &Arc<Job>, mut waiting: Waiting) -> Result<Stage> {
+    job.on_its_own(|store, ctx| match waiting.look(ctx).transpose() {
+        None => Stage::Waits(waiting),
+        Some(outcome) => Stage::Answered(job.answer(ctx, outcome.map(|done| cleaned(job, store, done)))),
     })
+}
+
+/// Where texts were erased, nothing is left of them when the answer says so.
+fn cleaned(job: &Job, store: &Sqlite, mut done: verbs::Done) -> verbs::Done {
+    job.desk.front.clean_up(store, job.room.gate_wait, &mut done.outcome);
+    done
 }
 
 /// In a thread that ends with it: what it leaves between two projects is then seen to be abandoned.

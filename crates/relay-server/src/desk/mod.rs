@@ -6,35 +6,47 @@
 mod alone;
 mod guarded;
 mod job;
+mod late;
 mod pending;
 mod room;
+mod rooms;
 mod writer;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::plain::escape_line;
-use relay_core::domain::time::Timestamp;
+use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::{Code, Kind, Refusal};
 use relay_core::store::{Clock, Result};
-use relay_core::verbs::{Afterwards, Request};
+use relay_core::verbs::Request;
 use relay_store::{Home, repository};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::ask::{Answer, Ask, Body, Said};
 use crate::front::Front;
 use job::{Begun, Job};
-use pending::{Mark, Pending};
-use room::Room;
+pub use late::Late;
+use pending::Pending;
+pub use room::Heard;
+use rooms::Rooms;
 use writer::Verdict;
 
 /// How many read at the same time, each with a store that stays open for the next: opening one takes longer than most reads.
-pub(crate) const READERS: usize = 8;
+const READERS: usize = 8;
+/// How many run on their own at the same time, each with a thread and a store for it.
+const ALONE: usize = 16;
+
+/// How long the archives have to get what they lack when the server goes away.
+const DRAINING: Duration = Duration::from_secs(2);
+
+/// A claim of more patterns than this is compared for itself: what may take long is not done where others wait for it.
+const FEW: usize = 8;
 
 /// Everything that serving needs, whoever is served.
 pub struct Desk {
@@ -42,31 +54,14 @@ pub struct Desk {
     clock: Box<dyn Clock + Send + Sync>,
     root: PathBuf,
     limits: Limits,
-    rooms: Mutex<HashMap<ProjectKey, Arc<Room>>>,
+    rooms: Rooms,
     /// Once the server goes away nobody waits any longer.
     closing: CancellationToken,
     /// Those who are being answered.
     asked: TaskTracker,
     pending: Arc<Pending>,
-}
-
-/// What is left to do for an answer. One that is dropped was never written out, and the mail is shown again.
-pub struct Late {
-    desk: Arc<Desk>,
-    ask: Ask,
-    afterwards: Afterwards,
-    mark: Mark,
-}
-
-impl Late {
-    /// The answer is out. Whoever asked is not told how this ends: at worst the mail is shown again.
-    pub fn commit(self) {
-        let Late { desk, ask, afterwards, mark } = self;
-        tokio::spawn(async move {
-            let noted = move || Job::open(&desk, ask).map(|job| writer::written(job, afterwards, mark));
-            let _ = blocking(noted).await;
-        });
-    }
+    reading: Semaphore,
+    alone: Semaphore,
 }
 
 /// How a request reaches its store.
@@ -82,11 +77,16 @@ enum Way {
 
 fn way(request: &Request) -> Way {
     match request {
-        _ if request.waits_for().is_some() => Way::Alone,
+        _ if may_take_long(request) => Way::Alone,
         Request::Look(_) | Request::Poll(_) => Way::Reads,
-        Request::Recover(_) | Request::Redact(_) => Way::Alone,
+        Request::Reserve(input) if input.patterns.len() > FEW => Way::Alone,
         _ => Way::Writes,
     }
+}
+
+/// Whether it waits for something, or runs other commands that may.
+pub fn may_take_long(request: &Request) -> bool {
+    request.waits_for().is_some() || matches!(request, Request::Recover(_) | Request::Redact(_))
 }
 
 impl Desk {
@@ -97,10 +97,12 @@ impl Desk {
             clock,
             root,
             limits,
-            rooms: Mutex::new(HashMap::new()),
+            rooms: Rooms::default(),
             closing: CancellationToken::new(),
             asked: TaskTracker::new(),
             pending: Arc::default(),
+            reading: Semaphore::new(READERS),
+            alone: Semaphore::new(ALONE),
         })
     }
 
@@ -116,32 +118,52 @@ impl Desk {
         self.clock.now()
     }
 
+    /// Time that only goes forward.
+    pub fn monotonic(&self) -> Span {
+        self.clock.monotonic()
+    }
+
     fn home(&self) -> Home {
         Home::new(self.root.clone(), self.limits.clone(), self.now().millis())
     }
 
     /// Answers one request.
     pub async fn ask(self: &Arc<Self>, ask: Ask) -> Answer {
-        let _asked = self.asked.token();
-        self.pending.settled(&ask).await;
-        let (command, said) = (ask.command.clone(), ask.said.clone());
         let (verb, since) = (ask.request.verb(), self.clock.monotonic());
-        let is_quick = way(&ask.request) == Way::Writes && !ask.request.looks_ahead();
-        let desk = self.clone();
-        let begin = move || Job::open(&desk, ask).and_then(Job::begin);
-        // What only joins a queue is there sooner than a thread that does so for it.
-        let begun = if is_quick { Ok(begin()) } else { blocking(begin).await };
-        let answered = match begun {
-            Ok(Ok(Begun::Answered(answer))) => Ok(answer),
-            Ok(Ok(Begun::Queued(verdict))) => self.verdict(verdict).await,
-            Ok(Ok(Begun::Alone(job))) => alone::ask(self, *job).await,
-            Ok(Err(refusal)) | Err(refusal) => Err(refusal),
-        };
-        let answer = answered.unwrap_or_else(|refusal| Answer::refused(&command, &said, &refusal, self.now()));
-        let took = self.clock.monotonic().as_millis() - since.as_millis();
-        measured(verb, &answer, took);
+        let (command, said, key) = (ask.command.clone(), ask.said.clone(), ask.key.clone());
+        let answered = self.answer(ask).await;
+        let refuse = |refusal| Answer::refused(&command, &said, Some(&key), &refusal, self.now());
+        let answer = answered.unwrap_or_else(refuse);
+        measured(verb, &answer, self.clock.monotonic().as_millis() - since.as_millis());
         self.log(&said, &answer);
         answer
+    }
+
+    async fn answer(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
+        let _turn = if way(&ask.request) == Way::Reads { self.reading.acquire().await.ok() } else { None };
+        let desk = self.clone();
+        let begin = move || {
+            let (command, said) = (ask.command.clone(), ask.said.clone());
+            let job = match Job::open(&desk, ask) {
+                Ok(job) => job,
+                // It came to no store: there is nothing that a key could settle.
+                Err(refusal) => {
+                    return Ok(Begun::Answered(Answer::refused(&command, &said, None, &refusal, desk.now())));
+                }
+            };
+            // Most callers have nothing on its way, and need no second thread.
+            if desk.pending.is_settled(&job.name()) { job.begin() } else { Ok(Begun::TooEarly(job)) }
+        };
+        let mut begun = blocking(begin).await??;
+        if let Begun::TooEarly(job) = begun {
+            self.pending.settled(&job.name()).await;
+            begun = blocking(move || job.begin()).await??;
+        }
+        match begun {
+            Begun::Answered(answer) => Ok(answer),
+            Begun::Queued(verdict) => self.verdict(verdict).await,
+            Begun::Alone(job) | Begun::TooEarly(job) => alone::ask(self, job).await,
+        }
     }
 
     /// What no caller can mend is said to whoever looks after the server too.
@@ -156,9 +178,22 @@ impl Desk {
         }
     }
 
+    /// Nobody waits from now on; what has begun goes on to its end.
+    pub fn close(&self) {
+        self.closing.cancel();
+        self.asked.close();
+    }
+
     /// Waits until everybody has an answer, after it was closed.
     pub async fn answered(&self) {
         self.asked.wait().await;
+    }
+
+    /// Gives the archives what they lack, after everybody was answered. What takes longer is left behind.
+    pub async fn drain(&self) {
+        let written: Vec<ProjectKey> = self.rooms.written();
+        let front = self.front.clone();
+        let _ = blocking(move || front.drain_at_once(&written, DRAINING)).await;
     }
 
     /// Waits until the server goes away.
@@ -169,34 +204,18 @@ impl Desk {
     async fn verdict(self: &Arc<Self>, verdict: oneshot::Receiver<Verdict>) -> Result<Answer> {
         match verdict.await.map_err(|_| broke())? {
             Verdict::Answered(answer) => Ok(answer),
-            Verdict::Alone(job) => alone::ask(self, *job).await,
+            Verdict::Alone(job) => alone::ask(self, job).await,
         }
     }
 
-    /// Keeps what becomes true once the answer was written out.
-    pub fn late(self: &Arc<Self>, ask: Ask, afterwards: Afterwards) -> Late {
-        let mark = self.pending.mark(&ask);
-        Late { desk: self.clone(), ask, afterwards, mark }
-    }
-
     /// Wakes whenever something was committed in a project, also by another process.
-    pub async fn watch(self: &Arc<Self>, project: Option<&str>) -> Result<tokio::sync::watch::Receiver<u64>> {
+    pub async fn watch(self: &Arc<Self>, project: Option<&str>) -> Result<Heard> {
         let (desk, project) = (self.clone(), project.map(str::to_owned));
-        let room = blocking(move || resolve(project.as_deref()).map(|project| desk.room(&project))).await??;
-        room.listen()
-    }
-
-    fn room(self: &Arc<Self>, project: &ProjectKey) -> Arc<Room> {
-        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        rooms.entry(project.clone()).or_insert_with(|| Room::new(self, project)).clone()
-    }
-
-    /// Nobody waits from now on; what has begun goes on to its end. Then the archives get what they lack.
-    pub fn close(&self) {
-        self.closing.cancel();
-        self.asked.close();
-        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        rooms.values().filter(|room| room.has_written()).for_each(|room| self.front.drain(room.project()));
+        blocking(move || {
+            let project = resolve(project.as_deref())?;
+            desk.rooms.enter(&desk, &project, None, None)?.listen()
+        })
+        .await?
     }
 }
 

@@ -5,71 +5,71 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use relay_core::domain::name::ProjectKey;
 use tokio::sync::Notify;
-
-use crate::ask::Ask;
+use tokio::time::Instant;
 
 /// A note is never waited for longer than this: without it mail is shown again, which harms nobody.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub struct Pending {
-    /// How many there are, by project and agent.
-    count: Mutex<HashMap<Name, usize>>,
+    /// Until when each is waited for, by whom it was shown to.
+    until: Mutex<HashMap<Name, Vec<Instant>>>,
     fewer: Notify,
 }
 
-type Name = (String, String);
+/// A project, and who asks there; nobody is waited for who does not say.
+pub type Name = (ProjectKey, Option<String>);
 
 /// An answer that is on its way, until this is dropped.
 pub struct Mark {
     pending: Arc<Pending>,
-    name: Option<Name>,
+    name: Name,
+    until: Instant,
 }
 
 impl Pending {
-    pub fn mark(self: &Arc<Self>, ask: &Ask) -> Mark {
-        let name = name(ask);
-        if let Some(name) = &name {
-            let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-            *count.entry(name.clone()).or_default() += 1;
-        }
-        Mark { pending: self.clone(), name }
+    pub fn mark(self: &Arc<Self>, name: Name) -> Mark {
+        let until = Instant::now() + PATIENCE;
+        let mut all = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(name.clone()).or_default().push(until);
+        Mark { pending: self.clone(), name, until }
     }
 
-    /// Waits until everything that this caller was shown before is noted.
-    pub async fn settled(&self, ask: &Ask) {
-        let Some(name) = name(ask) else { return };
-        let settled = async {
-            loop {
-                let fewer = self.fewer.notified();
-                if !self.count.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&name) {
-                    return;
-                }
-                fewer.await;
-            }
-        };
-        let _ = tokio::time::timeout(PATIENCE, settled).await;
+    /// Whether everything that this caller was shown before is noted.
+    pub fn is_settled(&self, name: &Name) -> bool {
+        self.last(name).is_none()
+    }
+
+    /// Waits until it is.
+    pub async fn settled(&self, name: &Name) {
+        loop {
+            let fewer = self.fewer.notified();
+            let Some(until) = self.last(name) else { return };
+            let _ = tokio::time::timeout_at(until, fewer).await;
+        }
+    }
+
+    fn last(&self, name: &Name) -> Option<Instant> {
+        name.1.as_ref()?;
+        let (all, now) = (self.until.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        all.get(name)?.iter().copied().filter(|until| *until > now).max()
     }
 }
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        let Some(name) = self.name.take() else { return };
-        let mut count = self.pending.count.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(left) = count.get_mut(&name) {
-            *left -= 1;
-            if *left == 0 {
-                count.remove(&name);
+        let mut all = self.pending.until.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of_the_name) = all.get_mut(&self.name) {
+            if let Some(at) = of_the_name.iter().position(|until| *until == self.until) {
+                of_the_name.swap_remove(at);
+            }
+            if of_the_name.is_empty() {
+                all.remove(&self.name);
             }
         }
-        drop(count);
+        drop(all);
         self.pending.fewer.notify_waiters();
     }
-}
-
-/// Who asks, as it says so itself.
-fn name(ask: &Ask) -> Option<Name> {
-    let agent = ask.caller.named.as_ref().or(ask.caller.variable.as_ref())?;
-    Some((ask.said.project.clone()?, agent.key()))
 }

@@ -1,16 +1,16 @@
 //! One project that is served: its open stores, its writer, and the bell that rings when somebody has written.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use relay_core::domain::name::{AgentName, ProjectKey};
+use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
 use relay_core::store::Result;
 use relay_store::sqlite::{Bell, Sqlite};
 use tokio::sync::watch;
 
 use super::writer::{self, Errand};
-use super::{Desk, READERS};
+use super::{Desk, READERS, broke};
 use crate::descriptor;
 
 /// A server that writes all the time leaves no more than one drainer behind in this time.
@@ -20,10 +20,11 @@ pub struct Room {
     desk: Arc<Desk>,
     project: ProjectKey,
     idle: Mutex<Vec<Sqlite>>,
-    queue: OnceLock<mpsc::Sender<Errand>>,
+    queue: Mutex<Option<mpsc::Sender<Errand>>>,
     bell: Mutex<Option<watch::Receiver<u64>>>,
     /// When it was last looked whether somebody drains.
     looked: Mutex<Option<Span>>,
+    entered: Mutex<Span>,
     /// How long its writer waits for its turn.
     pub gate_wait: Span,
 }
@@ -34,9 +35,10 @@ impl Room {
             desk: desk.clone(),
             project: project.clone(),
             idle: Mutex::new(Vec::new()),
-            queue: OnceLock::new(),
+            queue: Mutex::new(None),
             bell: Mutex::new(None),
             looked: Mutex::new(None),
+            entered: Mutex::new(Span::seconds(0)),
             gate_wait: desk.limits.gate_wait,
         })
     }
@@ -45,17 +47,17 @@ impl Room {
         &self.project
     }
 
-    /// Whether somebody has started here; whoever may do so does.
-    pub fn must_exist(&self, makes_it: bool, named: Option<&AgentName>) -> Result<()> {
-        let home = self.desk.home();
-        if home.known(&self.project)?.is_some() {
-            return Ok(());
-        }
-        if !makes_it {
-            return Err(home.nobody_in(&self.project, named.map(AgentName::as_str)));
-        }
-        self.put_back(home.open_or_create(&self.project)?);
-        Ok(())
+    pub fn entered(&self, now: Span) {
+        *self.entered.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    pub fn last_entered(&self) -> Span {
+        *self.entered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nobody is in it: whoever is, or listens for its bell, holds it.
+    pub fn is_empty(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1
     }
 
     /// An open store for one who needs it for a while.
@@ -80,9 +82,17 @@ impl Room {
         }
     }
 
-    /// Where those queue who want to write.
-    pub fn queue(self: &Arc<Self>) -> &mpsc::Sender<Errand> {
-        self.queue.get_or_init(|| writer::hire(self))
+    /// Joins those who want to write. A writer that could not be started, or has died, is hired anew.
+    pub fn enqueue(self: &Arc<Self>, errand: Errand) -> Result<()> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let errand = match queue.as_ref() {
+            Some(queue) => match queue.send(errand) {
+                Ok(()) => return Ok(()),
+                Err(unsent) => unsent.0,
+            },
+            None => errand,
+        };
+        queue.insert(writer::hire(self)?).send(errand).map_err(|_| broke())
     }
 
     /// After something was committed: sees to it that somebody brings the archive up to date, now and then.
@@ -104,26 +114,51 @@ impl Room {
     }
 
     /// Changes with every commit from now on, also of another process.
-    pub fn listen(&self) -> Result<watch::Receiver<u64>> {
+    pub fn listen(self: &Arc<Self>) -> Result<Heard> {
         let mut bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(heard) = bell.as_ref().filter(|heard| heard.has_changed().is_ok()) {
-            return Ok(heard.clone());
-        }
-        let heard = ring(self.store()?.bell()?);
-        *bell = Some(heard.clone());
-        Ok(heard)
+        let heard = match bell.as_ref().filter(|heard| heard.has_changed().is_ok()) {
+            Some(heard) => heard.clone(),
+            None => bell.insert(ring(self.store()?.bell()?)).clone(),
+        };
+        Ok(Heard { bell: heard, _room: self.clone() })
     }
 }
 
-/// Passes on what the bell says, for as long as somebody listens.
+/// One who listens for a room's bell.
+pub struct Heard {
+    bell: watch::Receiver<u64>,
+    /// It stays open for as long as somebody listens.
+    _room: Arc<Room>,
+}
+
+impl Heard {
+    /// What rings from now on is news.
+    pub fn so_far(&mut self) {
+        self.bell.mark_unchanged();
+    }
+
+    /// Waits until it rings. False when it never will again: the store is gone, or another is in its place.
+    pub async fn rings(&mut self) -> bool {
+        self.bell.changed().await.is_ok()
+    }
+}
+
+/// Passes on what the bell says, for as long as somebody could hear it.
 fn ring(bell: Bell) -> watch::Receiver<u64> {
     let (tell, heard) = watch::channel(0);
     tokio::spawn(async move {
         let Ok(mut bell) = descriptor::watched(bell) else { return };
-        // The room itself keeps one listener.
-        while let Ok(mut ready) = bell.readable_mut().await {
-            ready.get_inner_mut().quieten();
+        loop {
+            let ready = tokio::select! {
+                ready = bell.readable_mut() => ready,
+                () = tell.closed() => return,
+            };
+            let Ok(mut ready) = ready else { return };
+            let is_there = ready.get_inner_mut().quieten();
             ready.clear_ready();
+            if !is_there {
+                return;
+            }
             tell.send_modify(|count| *count += 1);
         }
     });
@@ -139,8 +174,7 @@ pub struct Lent<'a> {
 impl Lent<'_> {
     /// It is as good as new; one that broke on the way is not given back.
     pub fn keep(self) {
-        if self.store.has_committed() {
-            self.store.tidy_between(self.room.gate_wait);
+        if self.store.tidy_between(self.room.gate_wait) {
             self.room.written(&self.store);
         }
         self.room.put_back(self.store);

@@ -2,13 +2,13 @@
 //! transaction, is synced once, and is answered after that: a savepoint each, so that one who is refused takes nobody along.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{self, Result};
-use relay_core::verbs::Afterwards;
+use relay_core::verbs::{Afterwards, Request};
 use relay_store::sqlite::{Sqlite, batch::Batch};
 use tokio::sync::oneshot;
 
@@ -26,47 +26,55 @@ const GATHERING: Duration = Duration::from_micros(500);
 
 /// What is to be written, and where the answer goes.
 pub enum Errand {
-    Ask(Box<Job>, oneshot::Sender<Verdict>),
+    Ask(Arc<Job>, oneshot::Sender<Verdict>),
     /// What was shown, marked until it is noted.
-    Written(Box<Job>, Afterwards, #[expect(dead_code, reason = "it is dropped with the errand")] Mark),
+    Written(Arc<Job>, Afterwards, #[expect(dead_code, reason = "it is dropped with the errand")] Mark),
 }
 
 /// What became of a request.
 pub enum Verdict {
     Answered(Answer),
     /// Nothing happened: it has to run on its own.
-    Alone(Box<Job>),
+    Alone(Arc<Job>),
 }
 
 /// Joins the queue; the verdict comes once it is on the disk.
-pub fn ask(job: Job) -> Result<oneshot::Receiver<Verdict>> {
+pub fn ask(job: Arc<Job>) -> Result<oneshot::Receiver<Verdict>> {
     let (answer, answered) = oneshot::channel();
     let room = job.room.clone();
-    room.queue().send(Errand::Ask(Box::new(job), answer)).map_err(|_| broke())?;
+    room.enqueue(Errand::Ask(job, answer))?;
     Ok(answered)
 }
 
-pub fn written(job: Job, afterwards: Afterwards, mark: Mark) {
+pub fn written(job: Arc<Job>, afterwards: Afterwards, mark: Mark) {
     let room = job.room.clone();
-    let _ = room.queue().send(Errand::Written(Box::new(job), afterwards, mark));
+    let _ = room.enqueue(Errand::Written(job, afterwards, mark));
 }
 
-/// Starts the writer of a room. It is there for as long as the process.
-pub fn hire(room: &Arc<Room>) -> Sender<Errand> {
+/// Starts the writer of a room. It ends with the room.
+pub fn hire(room: &Arc<Room>) -> Result<Sender<Errand>> {
     let (queue, errands) = channel();
-    let room = room.clone();
-    let name = "relay-writer".to_owned();
-    // One that cannot be started leaves a queue that nobody reads, and whoever uses it is told.
-    let _ = std::thread::Builder::new().name(name).spawn(move || work(&room, &errands));
-    queue
+    let room = Arc::downgrade(room);
+    let thread = std::thread::Builder::new().name("relay-writer".to_owned());
+    thread.spawn(move || work(&room, &errands)).map_err(|_| broke())?;
+    Ok(queue)
 }
 
-fn work(room: &Room, errands: &Receiver<Errand>) {
+fn work(room: &Weak<Room>, errands: &Receiver<Errand>) {
     let mut store = None;
     let mut had_company = false;
     while let Ok(first) = errands.recv() {
+        // Whoever is in a room holds it, and so does every errand.
+        let Some(room) = room.upgrade() else { return };
         let mut turn = Turn { waiting: vec![first], settled: Vec::new() };
-        had_company = turn.take(room, &mut store, errands, had_company);
+        let taken = catch_unwind(AssertUnwindSafe(|| turn.take(&room, &mut store, errands, had_company)));
+        had_company = taken.unwrap_or_else(|_| {
+            store = None;
+            turn.refuse(
+                &Code::StoreIo.refuse("the server broke while it wrote; the same key settles what became of it"),
+            );
+            false
+        });
     }
 }
 
@@ -80,14 +88,20 @@ impl Turn {
     /// Returns whether there was more than one.
     fn take(&mut self, room: &Room, open: &mut Option<Sqlite>, errands: &Receiver<Errand>, had_company: bool) -> bool {
         let known = open.take().filter(|store| !store.was_replaced());
-        let store = match known.map_or_else(|| room.open(), Ok) {
-            Ok(store) => store,
-            Err(_) => {
-                self.give_up_all(errands);
-                return false;
+        let Ok(store) = known.map_or_else(|| room.open(), Ok) else {
+            self.gather(errands);
+            self.give_up();
+            return false;
+        };
+        let errand = store::Errand { verb: "serve", agent: "", wait: room.gate_wait, durable: true };
+        let written = match store.batch(errand) {
+            Ok(batch) => self.write(batch, errands, had_company),
+            Err(refusal) => {
+                self.gather(errands);
+                self.shut_out(&refusal);
+                Ok(())
             }
         };
-        let written = self.write(room, &store, errands, had_company);
         let count = self.settled.len();
         metrics::histogram!("relay_batch_requests").record(u32::try_from(count).unwrap_or(u32::MAX));
         match written {
@@ -95,16 +109,21 @@ impl Turn {
             // Nobody knows what is on the disk. Whoever asks again under the same key finds out, from a connection that has seen
             // nothing of this one.
             Err(refusal) if refusal.code == Code::StoreIo => {
-                self.settled.drain(..).for_each(|(errand, _)| errand.refuse(&refusal));
-                self.waiting.drain(..).for_each(|errand| errand.refuse(&refusal));
+                self.refuse(&refusal);
                 return count > 1;
             }
             Err(_) => self.give_up(),
         }
-        store.tidy_between(room.gate_wait);
-        room.written(&store);
+        if store.tidy_between(room.gate_wait) {
+            room.written(&store);
+        }
         *open = Some(store);
         count > 1
+    }
+
+    /// Those who stand behind, too: where the way is closed to one, each would wait for all before it.
+    fn gather(&mut self, errands: &Receiver<Errand>) {
+        self.waiting.extend(errands.try_iter().take(MOST));
     }
 
     /// Nothing happened to anybody. Each on its own finds out why, and is told in its own words.
@@ -113,15 +132,19 @@ impl Turn {
         self.waiting.drain(..).for_each(|errand| errand.settle(None));
     }
 
-    /// The same for those who stand behind: where the way is closed to one, each would wait for all before it.
-    fn give_up_all(&mut self, errands: &Receiver<Errand>) {
-        self.waiting.extend(errands.try_iter().take(MOST));
-        self.give_up();
+    /// The turn never came. All have waited for it; what heals that by itself goes on trying.
+    fn shut_out(&mut self, refusal: &Refusal) {
+        for errand in self.waiting.drain(..) {
+            if errand.heals() { errand.settle(None) } else { errand.refuse(refusal) }
+        }
     }
 
-    fn write(&mut self, room: &Room, store: &Sqlite, errands: &Receiver<Errand>, had_company: bool) -> Result<()> {
-        let errand = store::Errand { verb: "serve", agent: "", wait: room.gate_wait, durable: true };
-        let batch = store.batch(errand).inspect_err(|_| self.give_up_all(errands))?;
+    fn refuse(&mut self, refusal: &Refusal) {
+        self.settled.drain(..).for_each(|(errand, _)| errand.refuse(refusal));
+        self.waiting.drain(..).for_each(|errand| errand.refuse(refusal));
+    }
+
+    fn write(&mut self, batch: Batch<'_>, errands: &Receiver<Errand>, had_company: bool) -> Result<()> {
         while self.settled.len() < MOST {
             let has_company = had_company || self.settled.len() > 1;
             let Some(errand) = self.waiting.pop().or_else(|| next(errands, has_company)) else { break };
@@ -165,9 +188,14 @@ impl Errand {
         }
     }
 
+    /// Whether a store that is busy makes it try again by itself.
+    fn heals(&self) -> bool {
+        matches!(self, Errand::Ask(job, _) if matches!(&job.ask.request, Request::Send(input) if !input.no_recover))
+    }
+
     fn refuse(self, refusal: &Refusal) {
         if let Errand::Ask(job, _) = &self {
-            let answer = Answer::refused(&job.ask.command, &job.ask.said, refusal, job.desk.now());
+            let answer = job.ask.refuse(refusal, job.desk.now());
             self.settle(Some(answer));
         }
     }

@@ -21,6 +21,8 @@ pub fn refused(status: StatusCode, refusal: &Refusal) -> Response {
     }
     if status == StatusCode::TOO_MANY_REQUESTS {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        // What it sends with this is not read.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }

@@ -8,7 +8,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use relay_core::error::Code;
-use relay_core::verbs::Request;
+use relay_core::verbs::{Key, Request};
+use relay_store::SystemRandom;
 use serde::{Deserialize, Serialize};
 
 use super::{Shared, answers};
@@ -89,17 +90,17 @@ async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Res
         Some(shown) => desk.front().is_human(shown).map(|()| origin.human()),
         None => origin.caller(&said),
     };
-    let answer = match caller {
-        Ok(caller) => {
-            let ask = Ask { request: sent.request, command: sent.command, said, caller };
-            let mut answer = origin.admit(desk, ask.clone()).await;
-            if let Some(afterwards) = answer.afterwards.take() {
-                slot.put(desk.late(ask, afterwards));
-            }
-            answer
+    let known = caller.and_then(|caller| Ok((caller, Key::said(said.key.as_deref(), &SystemRandom)?)));
+    let mut answer = match known {
+        Ok((caller, key)) => {
+            let ask = Ask { request: sent.request, command: sent.command, said, caller, key, is_glance: false };
+            origin.admit(desk, ask).await
         }
-        Err(refusal) => Answer::refused(&sent.command, &said, &refusal, desk.now()),
+        Err(refusal) => Answer::refused(&sent.command, &said, None, &refusal, desk.now()),
     };
+    if let Some(late) = answer.late.take() {
+        slot.put(late);
+    }
     let reply = Reply {
         line: answer.line(),
         text: desk.front().text(&answer, &boundary()),

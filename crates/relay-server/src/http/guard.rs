@@ -2,18 +2,18 @@
 //! token stands for goes on with it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use relay_core::error::{Code, Refusal};
 use relay_store::tokens::Token;
 
-use super::{Shared, answers, written};
+use super::{Shared, answers, pages, sessions, written};
 use crate::ask::Origin;
 use crate::mcp::Slot;
+use crate::quota::{Entry, Pass, too_fast};
 
 /// Names that a machine has for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -22,56 +22,99 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const PROJECT: &str = "relay-project";
 const AGENT: &str = "relay-agent";
 
+type Turned = (StatusCode, Refusal);
+
 pub async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let page = match known_place(&shared, &request) {
+        Ok(page) => page,
+        Err(turned) => return turn_away(&shared, &request, turned),
+    };
+    if let Some(page) = page.as_ref().filter(|_| pages::asks_first(&request)) {
+        return pages::may_ask(page);
+    }
     let origin = match let_in(&shared, &request) {
         Ok(origin) => origin,
-        Err((status, refusal)) => return answers::refused(status, &refusal),
+        Err(turned) => return pages::shown_to(page.as_ref(), turn_away(&shared, &request, turned)),
     };
+    let token = origin.pass.as_ref().map(|pass| pass.token.name.clone()).unwrap_or_default();
     let slot = Slot::default();
     request.extensions_mut().insert(origin);
     request.extensions_mut().insert(slot.clone());
-    written::after(next.run(request).await, slot)
+    let response = next.run(request).await;
+    if let Some(session) = sessions::named(&response) {
+        shared.sessions.note(&token, &session).await;
+    }
+    pages::shown_to(page.as_ref(), written::after(response, slot))
 }
 
-fn let_in(shared: &Shared, request: &Request) -> Result<Origin, (StatusCode, Refusal)> {
+fn turn_away(shared: &Shared, request: &Request, (status, refusal): Turned) -> Response {
+    shared.porter.turned_away(&shared.desk, request.uri().path(), &refusal);
+    answers::refused(status, &refusal)
+}
+
+/// Whether it comes under a name of this server, and from where. The page that it comes from, if it is one that may call.
+fn known_place(shared: &Shared, request: &Request) -> Result<Option<HeaderValue>, Turned> {
     let headers = request.headers();
     let forbidden = |text: String| {
         (StatusCode::FORBIDDEN, Code::Unauthorized.refuse(text).with("served", true).with("place", true))
     };
-    let host = host(headers, request.uri()).unwrap_or_default();
+    let twice = || forbidden("Host and Origin are said once".to_owned());
+    let host = host(headers, request.uri()).ok_or_else(twice)?;
     if !is_served(&host, &shared.config.hosts) {
         return Err(forbidden(format!("{host:?} is no name of this server; `relay serve --allow-host` adds one")));
     }
-    let foreign =
-        headers.get(header::ORIGIN).filter(|origin| !shared.config.origins.iter().any(|known| known == *origin));
-    if let Some(origin) = foreign {
-        return Err(forbidden(format!("pages of {origin:?} may not call; `relay serve --allow-origin` lets them")));
+    let page = only(headers, &header::ORIGIN).map_err(|Twice| twice())?;
+    match page {
+        Some(page) if !shared.config.origins.iter().any(|known| known == page) => {
+            Err(forbidden(format!("pages of {page:?} may not call; `relay serve --allow-origin` lets them")))
+        }
+        page => Ok(page.cloned()),
     }
+}
+
+fn let_in(shared: &Shared, request: &Request) -> Result<Origin, Turned> {
+    let headers = request.headers();
     let token = token(shared, headers).map_err(|refusal| (StatusCode::UNAUTHORIZED, refusal))?;
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if let Some(bytes) = length.filter(|bytes| *bytes > shared.most_bytes) {
         return Err((StatusCode::PAYLOAD_TOO_LARGE, answers::too_large(bytes, shared.most_bytes)));
     }
-    let credential = if token.separate { format!("token:{}", token.name) } else { shared.config.owner.clone() };
     let quota = shared.quotas.of(&token.name);
-    if !quota.may_come_in() {
-        return Err((StatusCode::TOO_MANY_REQUESTS, crate::quota::too_fast(Duration::from_secs(1))));
-    }
+    let too_fast = match quota.enter() {
+        Entry::Free => None,
+        // What is asked in the words of the protocol is told so in them.
+        Entry::Told(until) if request.method() == Method::POST => Some(too_fast(until)),
+        Entry::Told(_) | Entry::Closed => {
+            return Err((StatusCode::TOO_MANY_REQUESTS, too_fast(std::time::Duration::from_secs(1))));
+        }
+    };
+    shared.sessions.must_be_of(&token.name, headers)?;
+    let credential = if token.separate { format!("token:{}", token.name) } else { shared.config.owner.clone() };
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     Ok(Origin {
         credential,
         project: said(PROJECT).or_else(|| shared.config.project.clone()),
         agent: said(AGENT),
         session: None,
-        quota: Some(quota),
+        pass: Some(Pass { token, tokens: shared.tokens.clone(), quota, too_fast }),
     })
 }
 
-/// The name under which this server was called, without its port.
+/// A header that is there more than once says nothing.
+struct Twice;
+
+fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<&'a HeaderValue>, Twice> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() { Err(Twice) } else { Ok(first) }
+}
+
+/// The name under which this server was called, without its port; empty where none is said, none where it is not clear.
 fn host(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+    let said = only(headers, &header::HOST).ok()?.map(|host| host.to_str().unwrap_or_default().to_owned());
     let named = uri.authority().map(|authority| authority.as_str().to_owned());
-    let authority = named.or_else(|| headers.get(header::HOST)?.to_str().ok().map(str::to_owned))?;
-    let authority: axum::http::uri::Authority = authority.parse().ok()?;
+    let Some(authority) = named.or(said) else { return Some(String::new()) };
+    let authority: axum::http::uri::Authority = authority.parse().ok().filter(|_| !authority.contains('@'))?;
     Some(authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase())
 }
 
@@ -83,7 +126,8 @@ fn is_served(host: &str, more: &[String]) -> bool {
 fn token(shared: &Shared, headers: &HeaderMap) -> Result<Token, Refusal> {
     let unknown = |text: &str| Code::Unauthorized.refuse(text).with("served", true).with("token", true);
     let missing = || unknown("a request brings a token in its header: `Authorization: Bearer TOKEN`");
-    let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
+    let said = only(headers, &header::AUTHORIZATION).map_err(|Twice| unknown("`Authorization` is said once"))?;
+    let header = said.and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
     let (scheme, secret) = header.split_once(' ').ok_or_else(missing)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(missing());

@@ -3,7 +3,11 @@
 
 mod answers;
 mod ask;
+mod connections;
 mod guard;
+mod pages;
+mod porter;
+mod sessions;
 mod written;
 
 use std::io;
@@ -16,7 +20,6 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any_service, get, post};
-use axum::serve::ListenerExt;
 use metrics_exporter_prometheus::PrometheusHandle;
 use relay_store::tokens::Tokens;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -27,6 +30,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use ask::{Reply, Sent};
 
+use self::porter::Porter;
+use self::sessions::Sessions;
 use crate::desk::Desk;
 use crate::mcp::{Handler, Outbox};
 use crate::quota::Quotas;
@@ -40,6 +45,7 @@ pub const ROUTES: [(&str, &str); 4] = [("POST", "/mcp"), ("POST", "/v1/ask"), ("
 const ROOM: usize = 1024 * 1024;
 /// How long those who are being answered have left when the server goes away.
 const LAST_WORDS: Duration = Duration::from_secs(10);
+const BETWEEN_SUMS: Duration = Duration::from_secs(5);
 /// How long an answer needs from the desk to the connection.
 const ON_ITS_WAY: Duration = Duration::from_millis(100);
 
@@ -78,6 +84,8 @@ struct Shared {
     config: Config,
     tokens: Tokens,
     quotas: Quotas,
+    sessions: Sessions,
+    porter: Porter,
     metrics: PrometheusHandle,
     most_bytes: usize,
 }
@@ -102,18 +110,14 @@ async fn serve(
     tokens: Tokens,
 ) -> io::Result<()> {
     let metrics = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().map_err(io::Error::other)?;
+    tokio::spawn(look_after(metrics.clone()));
     let most_bytes = desk.limits().body_bytes * 2 + ROOM;
     let quotas = Quotas::new(config.limits.clone());
-    let shared = Arc::new(Shared { desk: desk.clone(), config, tokens, quotas, metrics, most_bytes });
+    let (sessions, porter) = (Sessions::default(), Porter::default());
+    let shared = Arc::new(Shared { desk: desk.clone(), config, tokens, quotas, sessions, porter, metrics, most_bytes });
     let (closing, streams) = (CancellationToken::new(), CancellationToken::new());
     let router = router(&shared, &streams);
-    let listener = listener.tap_io(|stream| {
-        // An answer is one small write: it should not wait for another.
-        let _ = stream.set_nodelay(true);
-    });
-    let stop = closing.clone();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await });
-    let serving = tokio::spawn(async move { serving.await });
+    let serving = tokio::spawn(connections::serve(listener, router, closing.clone()));
     signals.wanted().await;
     desk.close();
     closing.cancel();
@@ -122,11 +126,19 @@ async fn serve(
         // What was answered is on its way; a stream that only tells of changes never ends by itself.
         tokio::time::sleep(ON_ITS_WAY).await;
         streams.cancel();
-        serving.await
+        let _ = serving.await;
     };
-    match tokio::time::timeout(LAST_WORDS, ended).await {
-        Ok(Ok(served)) => served,
-        Ok(Err(_)) | Err(_) => Ok(()),
+    let _ = tokio::time::timeout(LAST_WORDS, ended).await;
+    desk.drain().await;
+    Ok(())
+}
+
+/// What was measured is put together now and then, also where nobody asks for it.
+async fn look_after(metrics: PrometheusHandle) {
+    let mut now_and_then = tokio::time::interval(BETWEEN_SUMS);
+    loop {
+        now_and_then.tick().await;
+        metrics.run_upkeep();
     }
 }
 
@@ -134,6 +146,8 @@ fn router(shared: &Arc<Shared>, streams: &CancellationToken) -> Router {
     let guard = axum::middleware::from_fn_with_state(shared.clone(), guard::guard);
     Router::new()
         .route(ROUTES[0].1, any_service(mcp(shared, streams)))
+        // As some configurations have it.
+        .route("/mcp/", any_service(mcp(shared, streams)))
         .route(ROUTES[1].1, post(ask::ask))
         .route(ROUTES[2].1, get(health))
         .route(ROUTES[3].1, get(metrics))
@@ -153,7 +167,7 @@ fn mcp(shared: &Arc<Shared>, streams: &CancellationToken) -> StreamableHttpServi
     let desk = shared.desk.clone();
     StreamableHttpService::new(
         move || Ok(Handler::new(desk.clone(), None, Outbox::Http)),
-        Arc::new(LocalSessionManager::default()),
+        shared.sessions.manager.clone(),
         config,
     )
 }

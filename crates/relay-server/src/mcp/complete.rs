@@ -7,7 +7,7 @@ use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo};
 use serde_json::Value;
 
 use super::Handler;
-use crate::ask::{Origin, Said};
+use crate::ask::{Ask, Origin, Said};
 
 pub async fn complete(
     handler: &Handler,
@@ -36,6 +36,7 @@ pub async fn complete(
 async fn names(handler: &Handler, origin: &Origin, noun: &str, list: &str, field: &str) -> Vec<String> {
     let request = Request::Look(look::Input { what: vec![noun.to_owned()], ..look::Input::default() });
     let ask = handler.ask(origin, "look", Said::default(), Ok(request));
+    let ask = ask.map(|ask| Ask { is_glance: true, ..ask });
     let result = handler.answer(origin, ask).await.json()["result"].take();
     let rows = result.pointer(list).and_then(Value::as_array).cloned().unwrap_or_default();
     rows.iter().filter_map(|row| row[field].as_str().map(str::to_owned)).collect()

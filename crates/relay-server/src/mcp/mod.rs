@@ -13,6 +13,8 @@ mod tools;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use relay_core::verbs::{Key, Request};
+use relay_store::SystemRandom;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -50,8 +52,17 @@ impl Handler {
         Handler { desk, origin, outbox, subscriptions: Arc::default() }
     }
 
-    /// Who is behind a request.
+    /// Who is behind a request that no verb answers.
     fn origin(&self, context: &RequestContext<RoleServer>) -> Result<Origin, ErrorData> {
+        let origin = self.caller(context)?;
+        match origin.pass.as_ref().and_then(|pass| pass.too_fast.as_ref()) {
+            Some(refusal) => Err(ErrorData::internal_error(refusal.message.clone(), None)),
+            None => Ok(origin),
+        }
+    }
+
+    /// Who is behind a request.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Origin, ErrorData> {
         let of_the_request = || outbox::parts(context).and_then(|parts| parts.extensions.get::<Origin>().cloned());
         self.origin
             .clone()
@@ -65,14 +76,17 @@ impl Handler {
         origin: &Origin,
         command: &str,
         said: Said,
-        request: relay_core::store::Result<relay_core::verbs::Request>,
+        request: relay_core::store::Result<Request>,
     ) -> Result<Ask, Box<Answer>> {
         let project_is_known = said.project.is_none();
         let said = Said { project: said.project.or_else(|| origin.project.clone()), project_is_known, ..said };
-        let made = request.and_then(|request| Ok((request, origin.caller(&said)?)));
+        let key = Key::said(said.key.as_deref(), &SystemRandom);
+        let made = request.and_then(|request| Ok((request, origin.caller(&said)?, key?)));
         match made {
-            Ok((request, caller)) => Ok(Ask { request, command: command.to_owned(), said, caller }),
-            Err(refusal) => Err(Box::new(Answer::refused(command, &said, &refusal, self.desk.now()))),
+            Ok((request, caller, key)) => {
+                Ok(Ask { request, command: command.to_owned(), said, caller, key, is_glance: false })
+            }
+            Err(refusal) => Err(Box::new(Answer::refused(command, &said, None, &refusal, self.desk.now()))),
         }
     }
 
@@ -102,8 +116,9 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.origin(&context)?;
         let list = tools::list(self.desk.front());
         #[cfg(feature = "test-doors")]
         let list = fixtures::tools(self, list);
@@ -136,8 +151,9 @@ impl ServerHandler for Handler {
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.origin(&context)?;
         let list = resources::templates();
         #[cfg(feature = "test-doors")]
         let list = fixtures::templates(self, list);
@@ -171,8 +187,9 @@ impl ServerHandler for Handler {
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        self.origin(&context)?;
         let list = prompts::list();
         #[cfg(feature = "test-doors")]
         let list = fixtures::prompts(self, list);
@@ -182,8 +199,9 @@ impl ServerHandler for Handler {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        self.origin(&context)?;
         #[cfg(feature = "test-doors")]
         if let Some(played) = fixtures::prompt(self, &request) {
             return Ok(played);

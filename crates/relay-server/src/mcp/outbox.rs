@@ -14,17 +14,17 @@ use crate::desk::Late;
 #[derive(Clone)]
 pub enum Outbox {
     /// On a pipe, answers go out under the ids of their requests.
-    Pipe(Arc<Mutex<HashMap<RequestId, Late>>>),
+    Pipe(Arc<Mutex<HashMap<RequestId, Box<Late>>>>),
     /// Over HTTP, with the response to the request that brought the slot.
     Http,
 }
 
 /// A place for one answer's rest.
 #[derive(Clone, Default)]
-pub struct Slot(Arc<Mutex<Option<Late>>>);
+pub struct Slot(Arc<Mutex<Option<Box<Late>>>>);
 
 impl Slot {
-    pub fn put(&self, late: Late) {
+    pub fn put(&self, late: Box<Late>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(late);
     }
 
@@ -42,7 +42,7 @@ impl Outbox {
         Outbox::Pipe(Arc::default())
     }
 
-    pub fn after(&self, context: &RequestContext<RoleServer>, late: Late) {
+    pub fn after(&self, context: &RequestContext<RoleServer>, late: Box<Late>) {
         match self {
             Outbox::Pipe(waiting) => {
                 waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(context.id.clone(), late);

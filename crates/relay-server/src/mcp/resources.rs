@@ -78,7 +78,8 @@ pub fn ask(
         return Err(ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(json!({"uri": uri}))));
     };
     let said = Said { project: address.project.clone(), agent: address.agent.clone(), ..Said::default() };
-    Ok(handler.ask(origin, address.command(), said, address.request()))
+    let asked = handler.ask(origin, address.command(), said, address.request());
+    Ok(asked.map(|ask| Ask { is_glance: true, ..ask }))
 }
 
 /// What a resource's address names.

@@ -50,18 +50,17 @@ pub async fn call(
     let Some(tool) = front.tools().iter().find(|tool| tool.name == request.name) else {
         return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
     };
-    let origin = handler.origin(context)?;
+    let origin = handler.caller(context)?;
     let mut arguments = request.arguments.unwrap_or_default();
     let said = said(&mut arguments);
     let asked = handler.ask(&origin, tool.name, said, front.request(tool.name, arguments));
-    let kept = asked.as_ref().ok().cloned();
-    let answer = tokio::select! {
+    let mut answer = tokio::select! {
         answer = handler.answer(&origin, asked) => answer,
         () = context.ct.cancelled() => return Err(ErrorData::internal_error("the request was cancelled", None)),
     };
     let result = result(front, &answer);
-    if let (Some(ask), Some(afterwards)) = (kept, answer.afterwards) {
-        handler.outbox.after(context, handler.desk.late(ask, afterwards));
+    if let Some(late) = answer.late.take() {
+        handler.outbox.after(context, late);
     }
     Ok(result.into())
 }

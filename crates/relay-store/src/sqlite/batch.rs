@@ -16,8 +16,6 @@ use super::{Sqlite, doubt};
 pub struct Batch<'a> {
     store: &'a Sqlite,
     turn: View<'a>,
-    /// Whether the commit is synced. SQLite takes that before the transaction begins and not after.
-    is_durable: bool,
     /// Whether there is anything to commit.
     wrote: Cell<bool>,
     /// Whether an answer rests on what others have committed.
@@ -25,12 +23,12 @@ pub struct Batch<'a> {
 }
 
 impl Sqlite {
-    /// Waits for the turn of all who will be in the batch, as `begin` does for one. An errand that is not durable is one for
-    /// requests that are all not durable.
+    /// Waits for the turn of all who will be in the batch, as `begin` does for one. It is synced whoever is in it: SQLite wants
+    /// to know that before the first of them.
     pub fn batch(&self, errand: Errand<'_>) -> Result<Batch<'_>> {
-        let turn = self.turn(errand)?;
+        let turn = self.turn(Errand { durable: true, ..errand })?;
         let (wrote, settles) = (Cell::new(false), Cell::new(false));
-        Ok(Batch { store: self, turn, is_durable: errand.durable, wrote, settles })
+        Ok(Batch { store: self, turn, wrote, settles })
     }
 }
 
@@ -53,13 +51,7 @@ impl Batch<'_> {
         Ok(outcome)
     }
 
-    /// Whether SQLite has undone everything, not only the request that it could not go on with. Nothing more can be done in
-    /// this batch, and nothing of it happened: each of its requests may be run again, alone.
-    pub fn is_broken(&self) -> bool {
-        self.turn.is_given_up()
-    }
-
-    /// Makes what was kept visible to everybody, and durable where anybody asked for it; then gives up the gate. A refusal is
+    /// Makes what was kept visible to everybody, and durable; then gives up the gate. A refusal is
     /// everybody's, and nothing of anyone happened, unless it is `STORE_IO`: that leaves it open for all of them.
     pub fn commit(mut self) -> Result<()> {
         self.turn.must_stand()?;
@@ -70,8 +62,7 @@ impl Batch<'_> {
         if self.wrote.get() {
             self.turn.close()?;
         }
-        let is_synced = self.wrote.get() && self.is_durable;
-        if self.settles.get() && !is_synced {
+        if self.settles.get() && !self.wrote.get() {
             self.store.sync()?;
         }
         Ok(())
@@ -88,10 +79,6 @@ struct Part<'b> {
 impl Store for Part<'_> {
     fn begin(&self, errand: Errand<'_>) -> Result<Box<dyn Tx + '_>> {
         self.batch.turn.must_stand()?;
-        if errand.durable && !self.batch.is_durable {
-            let text = format!("`{}` has to be synced, and the batch that it is in is not", errand.verb);
-            return Err(Code::Internal.refuse(text));
-        }
         let Ok(wrote) = self.wrote.try_borrow_mut() else {
             let text = format!("`{}` began twice, and what it began first has not ended", errand.verb);
             return Err(Code::StoreBusy.refuse(text));
@@ -188,7 +175,6 @@ mod tests {
             ((), true)
         };
         assert_eq!(batch.request(request).unwrap_err().code, Code::StoreBusy);
-        assert!(batch.is_broken());
         assert_eq!(batch.request(|store| run(store, "three", "short")).unwrap_err().code, Code::StoreBusy);
         assert_eq!(batch.commit().unwrap_err().code, Code::StoreBusy);
         remembers(&store, &[]);
@@ -211,7 +197,6 @@ mod tests {
             (done, false)
         };
         batch.request(request).unwrap_err();
-        assert!(batch.is_broken());
         batch.commit().unwrap_err();
         remembers(&store, &[]);
     }
@@ -230,7 +215,6 @@ mod tests {
         };
         batch.request(request).unwrap();
         batch.request(|store| run(store, "three", "short")).unwrap().unwrap();
-        assert!(!batch.is_broken());
         batch.commit().unwrap();
         remembers(&store, &["one", "three"]);
     }

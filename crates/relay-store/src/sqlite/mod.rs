@@ -221,11 +221,15 @@ impl Sqlite {
     }
 
     /// The same for whoever goes on writing, after the answers to each batch. What a reader kept from being folded is tried
-    /// again when there is as much again: a try costs syncs too.
-    pub fn tidy_between(&self, gate_wait: Span) {
+    /// again when there is as much again: a try costs syncs too. Says whether anything was written since the last time.
+    pub fn tidy_between(&self, gate_wait: Span) -> bool {
+        if !self.committed.get() {
+            return false;
+        }
         let at = self.fold_at.get().min(self.log_bytes() + LOG_SERVED);
         let is_tried = self.fold_beyond(at, gate_wait);
         self.fold_at.set(if is_tried { self.log_bytes() + LOG_SERVED } else { at });
+        self.committed.replace(false)
     }
 
     /// Folds a log that is longer than what may be kept, when this writer's turn comes soon enough. False when it did not.

@@ -43,14 +43,10 @@ impl<'a> View<'a> {
         Ok(View { connection, folder, project, role: Role::Shares(share), committed: None, _gate: None })
     }
 
-    /// Whether SQLite has undone it all: a disk without room, or one that fails, can end more than a statement.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.connection.is_autocommit()
-    }
-
-    /// What were written after the transaction was given up would stand alone.
+    /// What were written after the transaction was given up would stand alone: a disk without room, or one that fails, can
+    /// make SQLite undo more than a statement.
     pub(super) fn must_stand(&self) -> Result<()> {
-        if self.is_given_up() {
+        if self.connection.is_autocommit() {
             return Err(Code::StoreBusy.refuse("the store gave up the transaction, and nothing of it happened"));
         }
         Ok(())

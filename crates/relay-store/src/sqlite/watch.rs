@@ -27,6 +27,18 @@ pub(super) fn bell(folder: &Path) -> Result<Bell> {
     Ok(Bell { descriptor, path: path.clone() })
 }
 
+/// The bytes of an event about a file that is watched itself: the watch, what happened, and two fields of no use here.
+#[cfg(target_os = "linux")]
+const EVENT: usize = 16;
+
+/// Whether the kernel says that it watches no longer.
+#[cfg(target_os = "linux")]
+fn is_the_last(event: &[u8]) -> bool {
+    use rustix::fs::inotify::ReadFlags;
+    let mask = event[4..8].try_into().map_or(0, u32::from_ne_bytes);
+    ReadFlags::from_bits_retain(mask).contains(ReadFlags::IGNORED)
+}
+
 /// Rings after every commit. Its descriptor can be read from when it has, for those who wait for many things at once.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
@@ -44,10 +56,15 @@ impl std::os::fd::AsRawFd for Bell {
 
 #[cfg(target_os = "linux")]
 impl Bell {
-    /// One wake for everything that happened meanwhile: what matters is read from the store.
-    pub fn quieten(&mut self) {
-        let mut buffer = [0_u8; 4096];
-        while matches!(rustix::io::read(&self.descriptor, &mut buffer), Ok(count) if count > 0) {}
+    /// One wake for everything that happened meanwhile: what matters is read from the store. False when the file that rings
+    /// is gone, and the bell with it.
+    pub fn quieten(&mut self) -> bool {
+        let mut buffer = [0_u8; 64 * EVENT];
+        let mut is_there = true;
+        while let Ok(count @ 1..) = rustix::io::read(&self.descriptor, &mut buffer) {
+            is_there &= !buffer[..count].chunks_exact(EVENT).any(is_the_last);
+        }
+        is_there
     }
 }
 
@@ -67,7 +84,12 @@ impl Watch for Bell {
             Ok(_) => {}
             Err(fault) => return Err(io_refusal(&self.path, &fault.into())),
         }
-        self.quieten();
+        if !self.quieten() {
+            // The next look finds out what has become of the store.
+            if let Ok(anew) = bell(self.path.parent().unwrap_or(&self.path)) {
+                *self = anew;
+            }
+        }
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use relay_core::domain::event::chain_hash;
 use relay_core::domain::time::Span;
 use relay_core::error::Code;
-use relay_core::store::{Errand, EventQuery, Remembered, Store, Tx};
+use relay_core::store::{EventQuery, Remembered, Store, Tx};
 use relay_store::sqlite::batch::Batch;
 use relay_store::verify::{Finding, verify};
 
@@ -91,7 +91,6 @@ fn a_refused_request_leaves_no_trace_and_its_neighbours_stay() {
         keep(&together, |tx| much(tx, &word));
         kept.push(word);
     }
-    assert!(!together.is_broken());
     together.commit().unwrap();
 
     let facts = store.read().unwrap();
@@ -193,22 +192,6 @@ fn a_request_has_one_transaction_at_a_time() {
     together.request(twice).unwrap();
     together.commit().unwrap();
     assert_eq!(store.read().unwrap().agents().unwrap().len(), 2);
-}
-
-#[test]
-fn a_batch_that_is_not_synced_takes_nothing_that_has_to_be() {
-    let place = Sqlite::new(false);
-    let store = place.store();
-    let together = store.batch(Errand { durable: false, ..errand(WAIT) }).unwrap();
-    let request = |store: &dyn Store| {
-        assert_eq!(store.begin(errand(WAIT)).err().unwrap().code, Code::Internal);
-        let mut tx = store.begin(Errand { durable: false, ..errand(WAIT) }).unwrap();
-        register(&mut *tx, "BlueLake");
-        (tx.commit().unwrap(), true)
-    };
-    together.request(request).unwrap();
-    together.commit().unwrap();
-    assert_eq!(store.read().unwrap().agents().unwrap().len(), 1);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! `redact`: the verb erases; what is left of the bytes is cleaned away before the answer says so.
 
+use relay_core::domain::time::Span;
 use relay_core::error::Refusal;
 use relay_core::store::Result;
 use relay_core::verbs::look::parse_number;
 use relay_core::verbs::{Outcome, Request, redact};
+use relay_store::sqlite::Sqlite;
 use serde_json::json;
 
 use super::Asks;
-use crate::app::Opened;
 use crate::process;
 
 /// Erase the texts of a message everywhere
@@ -36,16 +37,16 @@ impl Asks for Args {
 }
 
 /// After texts were erased, at once or by a retry: cleans up, and tells in the outcome what is left of them.
-pub fn clean_up_after(opened: &Opened, outcome: &mut Outcome) {
+pub fn clean_up_after(store: &Sqlite, gate_wait: Span, outcome: &mut Outcome) {
     match outcome {
         Outcome::Redact(outcome) => {
-            outcome.pending = clean_up(opened);
-            outcome.kept = opened.store.kept_beside();
+            outcome.pending = clean_up(store, gate_wait);
+            outcome.kept = store.kept_beside();
         }
         Outcome::Recover(outcome) => {
             if let Some(retried) = outcome.retried.as_mut().filter(|retried| retried.verb == "redact") {
-                retried.result["pending"] = json!(clean_up(opened));
-                retried.result["kept"] = json!(opened.store.kept_beside());
+                retried.result["pending"] = json!(clean_up(store, gate_wait));
+                retried.result["kept"] = json!(store.kept_beside());
             }
         }
         _ => {}
@@ -53,21 +54,21 @@ pub fn clean_up_after(opened: &Opened, outcome: &mut Outcome) {
 }
 
 /// What could not be cleaned yet. Every drain tries again.
-fn clean_up(opened: &Opened) -> Vec<String> {
+fn clean_up(store: &Sqlite, gate_wait: Span) -> Vec<String> {
     process::keep_private();
     let mut pending = Vec::new();
-    match opened.store.clean(opened.limits.gate_wait) {
+    match store.clean(gate_wait) {
         Ok(true) => {}
         Ok(false) => pending.push("store: somebody still reads from before".to_owned()),
         Err(refusal) => pending.push(format!("store: {refusal}")),
     }
-    if let Err(refusal) = archive_anew(opened) {
+    if let Err(refusal) = archive_anew(store) {
         pending.push(format!("archive: {refusal}"));
     }
     pending
 }
 
-fn archive_anew(opened: &Opened) -> std::result::Result<(), Refusal> {
-    let archive = opened.store.archive();
-    archive.drain(&archive.lease()?, &opened.store, |_, _| {}).map(|_| ())
+fn archive_anew(store: &Sqlite) -> std::result::Result<(), Refusal> {
+    let archive = store.archive();
+    archive.drain(&archive.lease()?, store, |_, _| {}).map(|_| ())
 }

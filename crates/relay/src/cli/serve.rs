@@ -123,7 +123,7 @@ fn serve_one(app: &App) -> Result<()> {
         project,
         agent: app.globals.agent.clone().or_else(environment::agent),
         session: environment::session(),
-        quota: None,
+        pass: None,
     };
     let desk = Desk::new(served(), home.root().to_owned(), limits);
     stdio::run(desk, origin)

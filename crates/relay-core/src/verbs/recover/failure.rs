@@ -55,7 +55,7 @@ fn made_again(ctx: &Ctx<'_>, request: &Request) -> Option<(String, Request)> {
 /// The same where there is no project to speak of.
 pub fn failure_outside(verb: &str, refusal: &Refusal, setting: &Setting) -> Failure {
     let steps = playbook::steps(&playbook::playbook(refusal.code), refusal, setting);
-    Failure { relay: 1, ok: false, verb: verb.to_owned(), error: failed(refusal, None, steps) }
+    Failure { relay: 1, ok: false, verb: verb.to_owned(), error: failed(refusal, setting.key.clone(), steps) }
 }
 
 fn failed(refusal: &Refusal, idempotency_key: Option<String>, playbook: Vec<Step>) -> Failed {
