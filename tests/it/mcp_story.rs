@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use crate::bus::{Bus, minutes, run};
-use crate::mcp::{CURRENT, Client};
+use crate::listening::Server;
+use crate::mcp::{BEFORE, CURRENT, Client};
 
 /// How often the history is looked at before it is too short for good.
 const LOOKS: usize = 1_000;
@@ -53,16 +54,16 @@ fn words(arguments: &Value) -> Vec<String> {
     words
 }
 
-/// A process for each agent, as its harness starts one.
+/// A client for each agent, as its harness has one.
 struct Tools<'a> {
-    bus: &'a Bus,
+    connect: Box<dyn Fn() -> Client + 'a>,
     clients: HashMap<String, Client>,
 }
 
 impl Way for Tools<'_> {
     fn request(&mut self, agent: &str, tool: &str, mut arguments: Value) -> Value {
         arguments["agent"] = json!(agent);
-        let client = self.clients.entry(agent.to_owned()).or_insert_with(|| Client::over_pipe(self.bus, CURRENT));
+        let client = self.clients.entry(agent.to_owned()).or_insert_with(&self.connect);
         client.call(tool, &arguments)
     }
 
@@ -193,19 +194,31 @@ fn tell(telling: &mut Telling<'_>) {
 
 #[test]
 fn a_story_through_tools_is_the_same_as_on_the_command_line() {
-    let (typed, called) = (Bus::new(), Bus::new());
+    let typed = Bus::new();
     let mut first = Telling::new(&typed, CommandLine(&typed), None);
     tell(&mut first);
-    let tools = Tools { bus: &called, clients: HashMap::new() };
-    let mut second = Telling::new(&called, tools, Some(first.lengths.clone()));
+    let typed = history(&typed);
+    assert!(typed.len() > 30, "the story is too short: {}", typed.len());
+    for revision in [CURRENT, BEFORE] {
+        let called = Bus::new();
+        is_the_same(&first, &typed, &called, revision, || Client::over_pipe(&called, revision));
+        let called = Bus::new();
+        std::fs::create_dir_all(called.home()).unwrap();
+        let server = Server::of_the_project(&called);
+        is_the_same(&first, &typed, &called, revision, || Client::over_http(&server, revision));
+    }
+}
+
+fn is_the_same(first: &Telling<'_>, typed: &[Value], called: &Bus, revision: &str, connect: impl Fn() -> Client) {
+    let tools = Tools { connect: Box::new(connect), clients: HashMap::new() };
+    let mut second = Telling::new(called, tools, Some(first.lengths.clone()));
     tell(&mut second);
     for (typed, called) in first.answers.iter().zip(&second.answers) {
-        assert_eq!(typed, called);
+        assert_eq!(typed, called, "{revision}");
     }
-    let (typed, called) = (history(&typed), history(&called));
-    assert!(typed.len() > 30, "the story is too short: {}", typed.len());
+    let called = history(called);
     for (typed, called) in typed.iter().zip(&called) {
-        assert_eq!(typed, called);
+        assert_eq!(typed, called, "{revision}");
     }
-    assert_eq!(typed.len(), called.len());
+    assert_eq!(typed.len(), called.len(), "{revision}");
 }
