@@ -9,6 +9,7 @@ use relay_core::playbook::Setting;
 use relay_core::store::Result;
 use relay_core::verbs::{Caller, Done, Key, Outcome, Request, recover};
 use relay_core::wire::v1::{self, Failure};
+use relay_store::SystemRandom;
 use serde_json::Value;
 
 use crate::desk::{self, Desk, Late};
@@ -47,9 +48,16 @@ pub struct Said {
     pub project_is_known: bool,
     pub agent: Option<String>,
     pub key: Option<String>,
+    /// The caller's program made it, and the caller did not choose it.
+    pub key_is_made: bool,
 }
 
 impl Said {
+    pub fn key(&self) -> Result<Key> {
+        let key = Key::said(self.key.as_deref(), &SystemRandom)?;
+        Ok(Key { chosen: key.chosen && !self.key_is_made, ..key })
+    }
+
     /// Adds to what is proposed next what the caller had to say for this request.
     pub fn repeat(&self, done: &mut Done) {
         done.repeat(self.project.as_deref().filter(|_| !self.project_is_known), self.agent.as_deref());

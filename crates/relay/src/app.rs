@@ -262,22 +262,30 @@ impl App {
 
     /// The same where a server has the stores.
     fn run_there(&self, remote: &Remote, request: Result<Request>, command: &str) -> u8 {
-        let key = self.globals.idempotency_key.clone();
-        match request.and_then(|request| self.ask_there(remote, request, command, key)) {
+        let sent = request.and_then(|request| self.sent(request, command, self.key()?));
+        let sent = match sent {
+            Ok(sent) => sent,
+            Err(refusal) => return self.fail_outside(command, &refusal),
+        };
+        match remote.ask(&sent) {
             Ok(reply) => self.pass_on(&reply),
-            Err(refusal) => self.fail_outside(command, &refusal),
+            // Its key is what makes it harmless to ask again, whatever became of it.
+            Err(refusal) => self.fail_with_key(command, &refusal, sent.key),
         }
     }
 
-    /// Asks a server. The project is found here all the same: it is where the caller is.
-    pub fn ask_there(&self, remote: &Remote, request: Request, command: &str, key: Option<String>) -> Result<Reply> {
+    /// What is sent to a server. The project is found here all the same: it is where the caller is.
+    pub fn sent(&self, request: Request, command: &str, key: Key) -> Result<Sent> {
         self.named()?;
         let (project, project_is_said) = (Some(self.project()?.to_string()), self.globals.project.is_some());
         let (agent, command) = (self.globals.agent.clone(), command.to_owned());
         let human = agent.as_deref().filter(|name| *name == HUMAN);
         let human = human.map(|_| environment::home().and_then(|home| human::secret(&home))).transpose()?;
         let (variable, session) = (environment::agent(), environment::session());
-        remote.ask(&Sent { command, request, project, project_is_said, agent, variable, session, key, human })
+        // The key of a recovery is that of the request which failed.
+        let has_key = key.chosen || !matches!(request, Request::Recover(_));
+        let (key, key_is_made) = (Some(key.text).filter(|_| has_key), !key.chosen);
+        Ok(Sent { command, request, project, project_is_said, agent, variable, session, key, key_is_made, human })
     }
 
     /// What a server answered, as if it had been answered here.
@@ -411,6 +419,10 @@ impl App {
     }
 
     pub fn fail_outside(&self, verb: &str, refusal: &Refusal) -> u8 {
+        self.fail_with_key(verb, refusal, None)
+    }
+
+    fn fail_with_key(&self, verb: &str, refusal: &Refusal, key: Option<String>) -> u8 {
         let setting = Setting {
             project: self.project().ok().map(|project| project.to_string()),
             // A step with a name that is none would fail like the request did, and so would one of a human who is none yet.
@@ -421,7 +433,7 @@ impl App {
                 .or_else(environment::agent)
                 .filter(|name| is_name(name) && !(refusal.code == Code::Unauthorized && name == HUMAN)),
             kept: None,
-            key: None,
+            key,
             verb: Some(verb.to_owned()),
         };
         let failure = recover::failure_outside(verb, refusal, &setting);

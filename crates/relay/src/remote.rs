@@ -1,6 +1,7 @@
 //! The command line, where a server has the stores: `RELAY_URL` says where, `RELAY_TOKEN` opens the door. The answers are the
 //! same, so nobody who asks can tell who answered.
 
+use std::io::Read;
 use std::time::Duration;
 
 use relay_core::domain::time::Span;
@@ -24,58 +25,110 @@ pub struct Remote {
 impl Remote {
     /// The server that the environment names, if it names one.
     pub fn named() -> Result<Option<Self>> {
-        let Some(url) = environment::url() else { return Ok(None) };
+        let Some(url) = address() else { return Ok(None) };
         if !url.starts_with("http://") {
             return Err(Code::InputInvalid.refuse(format!("RELAY_URL is {url:?}; it starts with http://")));
         }
-        let missing = || {
-            Code::Unauthorized
-                .refuse("RELAY_URL names a server, and RELAY_TOKEN no token for it")
-                .with("served", true)
-                .with("token", true)
-        };
-        let token = environment::token().ok_or_else(missing)?;
-        // As an agent's configuration has it, or without the last part.
-        let url = url.trim_end_matches('/').trim_end_matches("/mcp").to_owned();
-        Ok(Some(Remote { url, token }))
+        Ok(Some(Remote { url, token: token()? }))
     }
 
+    /// Asks it. What fails before the request itself is on its way did not happen; from then on only an answer says what did.
     pub fn ask(&self, sent: &Sent) -> Result<Reply> {
         let wait = sent.request.waits_for().map_or(Duration::ZERO, Span::to_std);
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .timeout_connect(Some(KNOCK))
-            .timeout_global(Some(PATIENCE + wait))
-            .http_status_as_error(false)
-            .build()
-            .into();
-        let body = serde_json::to_string(sent).map_err(|fault| Code::Internal.refuse(fault.to_string()))?;
-        let answered = agent
+        let body = serde_json::to_vec(sent).map_err(|fault| Code::Internal.refuse(fault.to_string()))?;
+        let mut outgoing = Outgoing { left: &body, is_on_its_way: false };
+        let answered = agent(PATIENCE + wait)
             .post(format!("{}/v1/ask", self.url))
             .header("authorization", format!("Bearer {}", self.token))
             .header("content-type", "application/json")
-            .send(body);
-        let mut response = answered.map_err(|fault| self.away(&fault.to_string()))?;
+            .header("content-length", body.len())
+            .send(ureq::SendBody::from_reader(&mut outgoing));
+        let mut response = match answered {
+            Ok(response) => response,
+            Err(fault) if outgoing.is_on_its_way => return Err(self.unknown(&fault.to_string())),
+            Err(fault) => return Err(self.away(&fault.to_string())),
+        };
+        let status = response.status();
         let text = response.body_mut().with_config().limit(u64::MAX).read_to_string();
-        let text = text.map_err(|fault| self.away(&fault.to_string()))?;
+        let text = text.map_err(|fault| self.unknown(&fault.to_string()))?;
         let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-        match turned_away(&answer) {
-            Some(refusal) => Err(refusal),
-            None => serde_json::from_value(answer)
-                .map_err(|_| self.away("it answers with something that is no answer of relay's")),
+        if let Some(refusal) = turned_away(&answer) {
+            return Err(refusal);
         }
+        serde_json::from_value(answer).map_err(|_| {
+            let strange = format!("{status} is no answer of relay's");
+            // Whatever stands there says itself that it took nothing; another fault may be one on the way back.
+            let took_nothing = status.is_redirection() || status.is_client_error();
+            if took_nothing { self.away(&strange) } else { self.unknown(&strange) }
+        })
     }
 
-    /// Whether it answers at all.
+    /// Whether it answers, and lets the caller in.
     pub fn is_there(&self) -> bool {
-        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(KNOCK)).build().into();
-        let knock = agent.get(format!("{}/health", self.url)).header("authorization", format!("Bearer {}", self.token));
-        knock.call().is_ok()
+        let knock = agent(KNOCK).get(format!("{}/health", self.url));
+        let answered = knock.header("authorization", format!("Bearer {}", self.token)).call();
+        answered.is_ok_and(|response| response.status().is_success())
     }
 
     fn away(&self, why: &str) -> Refusal {
         Code::StoreUnreachable
             .refuse(format!("the server at {} does not answer: {why}", self.url))
             .with("url", self.url.as_str())
+    }
+
+    /// It has the request, or a part of it, and did not say what came of it.
+    fn unknown(&self, why: &str) -> Refusal {
+        let text = format!(
+            "the request went out to {}, and no whole answer came back: {why}; whether it took effect is unknown",
+            self.url
+        );
+        Code::StoreIo.refuse(text).with("url", self.url.as_str())
+    }
+}
+
+/// Where the server is: as an agent's configuration has it, or without the last part.
+pub fn address() -> Option<String> {
+    let url = environment::url()?;
+    Some(url.trim().trim_end_matches('/').trim_end_matches("/mcp").trim_end_matches('/').to_owned())
+}
+
+/// The token, and nothing around it: what a file or a command gave often ends in a new line.
+fn token() -> Result<String> {
+    let refuse = |text: &str| Code::Unauthorized.refuse(text).with("served", true).with("token", true);
+    let token = environment::token().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+    let token = token.ok_or_else(|| refuse("RELAY_URL names a server, and RELAY_TOKEN no token for it"))?;
+    let scheme = token.split_whitespace().next().unwrap_or_default();
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Err(refuse("RELAY_TOKEN begins with `Bearer`; it is the token alone"));
+    }
+    if !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(refuse("RELAY_TOKEN has spaces or characters in it that no token has"));
+    }
+    Ok(token)
+}
+
+fn agent(patience: Duration) -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .timeout_connect(Some(KNOCK))
+        .timeout_global(Some(patience))
+        .http_status_as_error(false)
+        // A request that is sent on somewhere else would arrive there without what it asks for.
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .build()
+        .into()
+}
+
+/// What is sent, and whether any of it may have left: it is asked for only once the connection stands.
+struct Outgoing<'a> {
+    left: &'a [u8],
+    is_on_its_way: bool,
+}
+
+impl Read for Outgoing<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.is_on_its_way = true;
+        self.left.read(buffer)
     }
 }
 

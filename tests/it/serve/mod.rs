@@ -8,6 +8,7 @@ mod erasing;
 mod forged;
 mod limits;
 mod log;
+mod lost;
 mod remote;
 mod revoked;
 mod rooms;

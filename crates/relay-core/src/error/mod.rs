@@ -70,6 +70,11 @@ impl Code {
         ["STORE_", "ARCHIVE_"].iter().any(|kind| self.as_str().starts_with(kind))
     }
 
+    /// Whether a request that failed so can be kept, to be made again by its key: not where the store is what fails.
+    pub fn is_kept(self) -> bool {
+        !self.as_str().starts_with("STORE_")
+    }
+
     pub fn parse(text: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }

@@ -35,7 +35,7 @@ catalogue! {
     StoreBusy "STORE_BUSY" Busy true [holder path]
     StoreFull "STORE_FULL" Busy true [path]
     StoreReadonly "STORE_READONLY" Busy true [path]
-    StoreIo "STORE_IO" Busy true [path other]
+    StoreIo "STORE_IO" Busy true [path other url]
     StoreDamaged "STORE_DAMAGED" Damaged false [path findings findings_total]
     StoreTooNew "STORE_TOO_NEW" Damaged false [path found known]
     StoreForeign "STORE_FOREIGN" Denied false [path]

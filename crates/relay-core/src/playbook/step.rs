@@ -145,8 +145,10 @@ pub fn outline(playbook: &Playbook, code: Code, setting: &Setting) -> Vec<Step> 
     };
     let mut steps: Vec<Step> = playbook.step.iter().filter_map(outlined).collect();
     if playbook.retry.is_some() {
-        let kept = setting.kept.clone().or_else(|| Some("<key>".to_owned()));
-        steps.push(retry(code, &Setting { kept, ..setting.clone() }));
+        let shown = |key: &Option<String>| key.clone().or_else(|| Some("<key>".to_owned()));
+        // What cannot be kept is made again by whoever made it.
+        let (kept, key) = if code.is_kept() { (shown(&setting.kept), None) } else { (None, shown(&setting.key)) };
+        steps.push(retry(code, &Setting { kept, key, ..setting.clone() }));
     }
     number(steps)
 }

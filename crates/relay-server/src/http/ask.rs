@@ -8,8 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use relay_core::error::Code;
-use relay_core::verbs::{Key, Request};
-use relay_store::SystemRandom;
+use relay_core::verbs::Request;
 use serde::{Deserialize, Serialize};
 
 use super::{Shared, answers};
@@ -37,6 +36,9 @@ pub struct Sent {
     pub session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Nobody chose it: it is there so that the same request can be made again.
+    #[serde(default)]
+    pub key_is_made: bool,
     /// The human's credential, where the human asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human: Option<String>,
@@ -84,13 +86,14 @@ async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Res
         project_is_known: !sent.project_is_said,
         agent: sent.agent,
         key: sent.key,
+        key_is_made: sent.key_is_made,
     };
     let origin = Origin { agent: sent.variable.or(origin.agent), session: sent.session, ..origin };
     let caller = match &sent.human {
         Some(shown) => desk.front().is_human(shown).map(|()| origin.human()),
         None => origin.caller(&said),
     };
-    let known = caller.and_then(|caller| Ok((caller, Key::said(said.key.as_deref(), &SystemRandom)?)));
+    let known = caller.and_then(|caller| Ok((caller, said.key()?)));
     let mut answer = match known {
         Ok((caller, key)) => {
             let ask = Ask { request: sent.request, command: sent.command, said, caller, key, is_glance: false };

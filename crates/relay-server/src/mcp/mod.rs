@@ -13,8 +13,7 @@ mod tools;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use relay_core::verbs::{Key, Request};
-use relay_store::SystemRandom;
+use relay_core::verbs::Request;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -80,8 +79,7 @@ impl Handler {
     ) -> Result<Ask, Box<Answer>> {
         let project_is_known = said.project.is_none();
         let said = Said { project: said.project.or_else(|| origin.project.clone()), project_is_known, ..said };
-        let key = Key::said(said.key.as_deref(), &SystemRandom);
-        let made = request.and_then(|request| Ok((request, origin.caller(&said)?, key?)));
+        let made = request.and_then(|request| Ok((request, origin.caller(&said)?, said.key()?)));
         match made {
             Ok((request, caller, key)) => {
                 Ok(Ask { request, command: command.to_owned(), said, caller, key, is_glance: false })

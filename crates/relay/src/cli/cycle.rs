@@ -4,7 +4,7 @@ use relay_core::domain::limits::ALIVE_WITHIN;
 use relay_core::domain::time::Span;
 use relay_core::error::Code;
 use relay_core::store::{Clock, Result};
-use relay_core::verbs::{Request, release, reserve};
+use relay_core::verbs::{Key, Request, release, reserve};
 use relay_server::http::Reply;
 use serde_json::Value;
 
@@ -13,7 +13,8 @@ use crate::remote::Remote;
 use crate::{process, render};
 
 pub fn cycle(app: &App, remote: &Remote, request: Request, ttl: Span, command: &[String]) -> u8 {
-    let claimed = match app.ask_there(remote, request, "reserve", None) {
+    // No key stands for the whole, as where the stores are: made again, the claim is the same one, renewed.
+    let claimed = match ask(app, remote, request, "reserve") {
         Ok(reply) if reply.status == 0 => reply,
         Ok(reply) => return app.pass_on(&reply),
         Err(refusal) => return app.fail_outside("reserve", &refusal),
@@ -39,6 +40,10 @@ pub fn cycle(app: &App, remote: &Remote, request: Request, ttl: Span, command: &
     };
     held.ask(&release::Input::default());
     status
+}
+
+fn ask(app: &App, remote: &Remote, request: Request, command: &str) -> Result<Reply> {
+    remote.ask(&app.sent(request, command, Key::said(None, &app.random)?)?)
 }
 
 /// What the server granted. One that says something else has granted nothing that could be given back.
@@ -85,8 +90,7 @@ impl Held<'_> {
     }
 
     fn one(&self, request: Request) -> std::result::Result<(), String> {
-        let reply: Result<Reply> = self.app.ask_there(self.remote, request, "release", None);
-        let reply = reply.map_err(|refusal| refusal.to_string())?;
+        let reply = ask(self.app, self.remote, request, "release").map_err(|refusal| refusal.to_string())?;
         let answer: Value = serde_json::from_str(&reply.line).unwrap_or_default();
         let is_gone = answer["error"]["code"] == Code::ReservationNotHeld.as_str();
         if reply.status == 0 || is_gone { Ok(()) } else { Err(answer["error"]["message"].to_string()) }

@@ -72,11 +72,10 @@ fn failed(refusal: &Refusal, idempotency_key: Option<String>, playbook: Vec<Step
 
 /// Keeps a request whose playbook ends in making it again. Best effort: an error about an error helps nobody.
 fn keep(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> bool {
-    let store_is_well = !refusal.code.as_str().starts_with("STORE_");
     let playbook = playbook::playbook(refusal.code);
     // Also for its values alone: `recover` fills the steps with them.
     let is_of_use = playbook::retries(&playbook, &refusal.details) || !playbook.names().is_empty();
-    if !store_is_well || !is_of_use || matches!(request, Request::Recover(_)) {
+    if !refusal.code.is_kept() || !is_of_use || matches!(request, Request::Recover(_)) {
         return false;
     }
     let attempt = || -> Result<()> {

@@ -95,8 +95,7 @@ fn derive(ctx: &Ctx<'_>, code: Code, details: &mut Map<String, Value>) {
 
 /// The key of this very call is not that of the request which failed.
 fn setting(ctx: &Ctx<'_>, code: Code, kept: Option<String>) -> Setting {
-    let is_requests = code.as_str().starts_with("STORE_");
     let key = ctx.key.chosen.then(|| ctx.key.text.clone());
-    let key = key.or_else(|| Some("KEY_THAT_ITS_ERROR_PRINTED".to_owned())).filter(|_| is_requests);
+    let key = key.or_else(|| Some("KEY_THAT_ITS_ERROR_PRINTED".to_owned())).filter(|_| !code.is_kept());
     Setting { key, ..failure::setting(ctx, kept) }
 }
