@@ -218,6 +218,45 @@ fn a_name_bound_to_another_living_session_is_taken_over_only_on_purpose() {
     bus.relay("BlueLake", ["start", "--session", "s1", "--take-over"]).success();
 }
 
+/// It is often the first call of a session: two sessions do not become one agent without a word.
+#[test]
+fn a_thread_is_not_prepared_as_an_agent_that_lives_in_another_session() {
+    let bus = Bus::new();
+    let zed = |session: &'static str| [("CLAUDE_CODE_SESSION_ID", session), ("RELAY_AGENT", "Zed")];
+    let prepare = ["prepare", "--thread", "bd-1"];
+    bus.with_variables(&zed("z1"), &prepare).success();
+    bus.with_variables(&zed("z1"), &prepare).success();
+    let before = bus.events(0);
+    let error = bus.with_variables(&zed("z2"), &prepare).fails("AGENT_NAME_TAKEN").error();
+    bus.with_variables(&zed("z2"), &["prepare", "--thread", "bd-1", "--agent", "Zed"]).fails("AGENT_NAME_TAKEN");
+    assert_eq!(bus.events(0), before);
+    // Whoever brings no session is held up by none.
+    bus.relay("Zed", prepare).success();
+    // As with `start`: the step takes it over, and then the request is made again.
+    bus.step(&error["playbook"][0]).success();
+    bus.with_variables(&zed("z2"), &prepare).success();
+    bus.with_variables(&zed("z1"), &prepare).fails("IDENTITY_MISMATCH");
+    let take_over = ["prepare", "--thread", "bd-1", "--agent", "Zed", "--take-over"];
+    bus.with_variables(&zed("z1"), &take_over).success();
+    bus.with_variables(&zed("z2"), &prepare).fails("IDENTITY_MISMATCH");
+    // A session that fell silent has it no longer, and an agent of none is anybody's.
+    bus.advance(minutes(11));
+    bus.with_variables(&zed("z3"), &prepare).success();
+    bus.relay("Amy", ["start"]).success();
+    bus.with_variables(&zed("z4"), &["prepare", "--thread", "bd-1", "--agent", "Amy"]).success();
+}
+
+/// A subagent runs in its parent's session, which is none of its own.
+#[test]
+fn a_subagent_prepares_from_within_its_parents_session() {
+    let bus = Bus::new();
+    let lead = [("CLAUDE_CODE_SESSION_ID", "s1")];
+    bus.with_variables(&lead, &["start", "--agent", "Lead"]).success();
+    bus.with_variables(&lead, &["register", "--agent", "Lead-1", "--parent", "Lead"]).success();
+    bus.relay("Lead-1", ["start", "--session", "sub"]).success();
+    bus.with_variables(&lead, &["prepare", "--thread", "bd-1", "--agent", "Lead-1"]).success();
+}
+
 #[test]
 fn a_session_from_which_its_agent_was_taken_acts_as_it_no_longer() {
     let bus = Bus::with(&["RedForest"]);

@@ -122,7 +122,12 @@ fn registered(writing: &Writing<'_>, input: &start::Input) -> Result<Option<Agen
     };
     match writing.tx.agent(&name)? {
         Some(_) if changes || input.take_over => Ok(None),
-        Some(_) => Ok(actor::acting(writing.ctx, &*writing.tx)?.agent().cloned()),
+        Some(_) => {
+            let agent = actor::acting(writing.ctx, &*writing.tx)?.agent().cloned();
+            // It is often the first call of a session: two of them do not become one agent unseen.
+            agent.iter().try_for_each(|agent| start::not_anothers(writing, agent, input))?;
+            Ok(agent)
+        }
         None => Ok(None),
     }
 }

@@ -203,14 +203,7 @@ fn resume(writing: &mut Writing<'_>, agent: Agent, wished: &AgentName, input: &I
     if agent.credential != ctx.caller.credential {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
-    if let (Some(bound), Some(session)) = (&agent.session, &session)
-        && bound != session
-        && actor::alive(ctx, &agent)
-        && !input.take_over
-    {
-        return Err(taken(&agent, format!("{} is bound to another session that is alive", agent.name))
-            .with("session", session.as_str()));
-    }
+    not_anothers(writing, &agent, input)?;
     let state = actor::state(ctx, &agent);
     if state == Standing::Suspended {
         return Err(Code::AgentSuspended
@@ -238,6 +231,16 @@ fn resume(writing: &mut Writing<'_>, agent: Agent, wished: &AgentName, input: &I
         )?;
     }
     Ok(agent.name)
+}
+
+/// An agent that is bound to another session than the one that asks, and is alive there, is that one's until it is taken over.
+pub(super) fn not_anothers(writing: &Writing<'_>, agent: &Agent, input: &Input) -> Result<()> {
+    let session = session(writing, &agent.name, agent.parent.is_some(), input)?;
+    let (Some(bound), Some(session)) = (&agent.session, session) else { return Ok(()) };
+    if *bound == session || input.take_over || !actor::alive(writing.ctx, agent) {
+        return Ok(());
+    }
+    Err(taken(agent, format!("{} is bound to another session that is alive", agent.name)).with("session", session))
 }
 
 fn taken(agent: &Agent, why: String) -> Refusal {
