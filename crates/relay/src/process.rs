@@ -79,15 +79,18 @@ pub fn detach() {
     let _ = rustix::process::setsid();
 }
 
-/// Starts this same program to go on by itself: nothing of ours stays open in it, and nobody waits for it. Where a sandbox
-/// allows no process, there is none.
-pub fn leave_behind(program: &Path, arguments: &[&str]) {
-    let _ = by_itself(program, arguments);
+/// Starts this same program to go on by itself: nothing of ours stays open in it, and nobody has to wait for it. Where a
+/// sandbox allows no process, there is none.
+pub fn leave_behind(program: &Path, arguments: &[&str]) -> Option<Child> {
+    close_fds::set_fds_cloexec(3, &[]);
+    let mut command = new(program);
+    command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().ok()
 }
 
 /// The same for what should be done by now: it is waited for, but no longer than this, and then goes on by itself.
 pub fn run_for_a_while(program: &Path, arguments: &[Vec<&str>], time: Duration) {
-    let mut left: Vec<Child> = arguments.iter().filter_map(|arguments| by_itself(program, arguments).ok()).collect();
+    let mut left: Vec<Child> = arguments.iter().filter_map(|arguments| leave_behind(program, arguments)).collect();
     let (look, mut looks) = (Duration::from_millis(10), time.as_millis() / 10);
     while !left.is_empty() && looks > 0 {
         left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
@@ -97,11 +100,10 @@ pub fn run_for_a_while(program: &Path, arguments: &[Vec<&str>], time: Duration) 
     }
 }
 
-fn by_itself(program: &Path, arguments: &[&str]) -> std::io::Result<Child> {
-    close_fds::set_fds_cloexec(3, &[]);
-    let mut command = new(program);
-    command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn()
+/// Takes note of its end, for a process that goes on itself: otherwise what ended stays in the table of processes as long.
+pub fn reap(mut child: Child) {
+    #[expect(clippy::disallowed_methods, reason = "it does nothing but wait, and ends with what it waits for")]
+    std::thread::spawn(move || child.wait());
 }
 
 fn terminate(child: &Child) {

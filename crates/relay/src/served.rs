@@ -64,7 +64,8 @@ impl Front for Served {
 
     fn drain(&self, project: &ProjectKey) {
         if let (false, Ok(program)) = (environment::drains_later(), environment::own_program()) {
-            process::leave_behind(&program, &["drain", "--background", "--project", project.as_str()]);
+            let drains = process::leave_behind(&program, &["drain", "--background", "--project", project.as_str()]);
+            drains.into_iter().for_each(process::reap);
         }
     }
 

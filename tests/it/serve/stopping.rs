@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 
 use super::{until, waiting};
 use crate::bus::{Bus, RELAY};
-use crate::listening::{Server, terminate};
+use crate::listening::{Server, serve, terminate};
 use crate::mcp::CURRENT;
+
+/// How often one looks for a child that has ended before it stays for good.
+const LOOKS: usize = 1_000;
 
 #[test]
 fn whoever_waits_is_answered_when_the_server_goes_away() {
@@ -137,4 +140,32 @@ fn over_the_standard_streams_it_ends_with_its_parent() {
     parent.wait().unwrap();
     until(|| !fs::exists(format!("/proc/{child}")).unwrap());
     drop(held);
+}
+
+/// How its children are, by the one letter that the kernel has for it.
+fn children(pid: u32) -> Vec<char> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("children")).ok());
+    let pids = lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    let states = pids.filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
+    states.filter_map(|stat| stat.rsplit_once(") ")?.1.chars().next()).collect()
+}
+
+/// One that drains ends by itself, and leaves nothing in the table of processes.
+#[test]
+fn a_server_that_has_drained_has_no_dead_children() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let mut command = serve(&bus, &[]);
+    command.env_remove("RELAY_DRAIN");
+    let server = Server::run(&bus, command);
+    server.does("BlueLake", "send", json!({"to": ["RedForest"], "subject": "s", "body": "b", "thread": "bd-1"}));
+    let archive = bus.store().join("archive.git");
+    until(|| archive.join("refs/heads/main").exists() || archive.join("packed-refs").exists());
+    until(|| children(server.pid()).iter().all(|state| *state == 'Z'));
+    // Whoever takes note of its end is told at the same moment as everybody.
+    let is_gone = (0..LOOKS).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        children(server.pid()).is_empty()
+    });
+    assert!(is_gone, "it stays in the table of processes");
 }
