@@ -103,7 +103,7 @@ impl Installation for Here {
                 None => false,
             },
             Condition::Archive(_) => fitness::archive_is_sound(&folder)?,
-            Condition::Server(_) => Remote::named()?.is_some_and(|remote| remote.is_there()),
+            Condition::Server(_) => Remote::named()?.is_some_and(|remote| remote.knock().is_ok()),
             _ => false,
         })
     }

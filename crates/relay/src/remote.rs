@@ -9,6 +9,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use relay_server::http::{Reply, Sent};
 use serde_json::Value;
+use ureq::tls::{RootCerts, TlsConfig};
 
 use crate::environment;
 
@@ -18,7 +19,7 @@ const KNOCK: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Remote {
-    url: String,
+    pub url: String,
     token: String,
 }
 
@@ -26,8 +27,8 @@ impl Remote {
     /// The server that the environment names, if it names one.
     pub fn named() -> Result<Option<Self>> {
         let Some(url) = address() else { return Ok(None) };
-        if !url.starts_with("http://") {
-            return Err(Code::InputInvalid.refuse(format!("RELAY_URL is {url:?}; it starts with http://")));
+        if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err(Code::InputInvalid.refuse(format!("RELAY_URL is {url:?}; it starts with http:// or https://")));
         }
         Ok(Some(Remote { url, token: token()? }))
     }
@@ -56,18 +57,25 @@ impl Remote {
             return Err(refusal);
         }
         serde_json::from_value(answer).map_err(|_| {
-            let strange = format!("{status} is no answer of relay's");
             // Whatever stands there says itself that it took nothing; another fault may be one on the way back.
             let took_nothing = status.is_redirection() || status.is_client_error();
+            let strange = strange(status);
             if took_nothing { self.away(&strange) } else { self.unknown(&strange) }
         })
     }
 
     /// Whether it answers, and lets the caller in.
-    pub fn is_there(&self) -> bool {
+    pub fn knock(&self) -> Result<()> {
         let knock = agent(KNOCK).get(format!("{}/health", self.url));
         let answered = knock.header("authorization", format!("Bearer {}", self.token)).call();
-        answered.is_ok_and(|response| response.status().is_success())
+        let mut response = answered.map_err(|fault| self.away(&fault.to_string()))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let said: Value =
+            serde_json::from_str(&response.body_mut().read_to_string().unwrap_or_default()).unwrap_or_default();
+        Err(turned_away(&said).unwrap_or_else(|| self.away(&strange(status))))
     }
 
     fn away(&self, why: &str) -> Refusal {
@@ -84,6 +92,10 @@ impl Remote {
         );
         Code::StoreIo.refuse(text).with("url", self.url.as_str())
     }
+}
+
+fn strange(status: ureq::http::StatusCode) -> String {
+    format!("{status} is no answer of relay's")
 }
 
 /// Where the server is: as an agent's configuration has it, or without the last part.
@@ -108,7 +120,11 @@ fn token() -> Result<String> {
 }
 
 fn agent(patience: Duration) -> ureq::Agent {
+    // Who is trusted is for the machine to say, or for SSL_CERT_FILE: what stands before a server often has a certificate of
+    // the house.
+    let trusted = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
     ureq::Agent::config_builder()
+        .tls_config(trusted)
         .timeout_connect(Some(KNOCK))
         .timeout_global(Some(patience))
         .http_status_as_error(false)

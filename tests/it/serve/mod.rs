@@ -13,6 +13,7 @@ mod remote;
 mod revoked;
 mod rooms;
 mod stopping;
+mod tls;
 mod waits;
 
 use crate::bus::Bus;
