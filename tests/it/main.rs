@@ -69,6 +69,7 @@ mod manners;
 mod mcp;
 mod mcp_clients;
 mod mcp_conformance;
+mod mcp_place;
 mod mcp_story;
 mod mcp_tools;
 mod model;

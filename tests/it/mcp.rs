@@ -27,8 +27,13 @@ enum Way {
 impl Client {
     /// Starts `relay mcp` in the bus's repository.
     pub fn over_pipe(bus: &Bus, revision: &'static str) -> Self {
+        Client::started(bus, &["mcp"], revision)
+    }
+
+    /// The same with other words.
+    pub fn started(bus: &Bus, args: &[&str], revision: &'static str) -> Self {
         let mut command = bus.command();
-        let mut child = command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         Client { way: Way::Pipe { child, input, output }, revision, asked: 0 }.met()
     }

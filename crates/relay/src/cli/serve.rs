@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::app::{App, Said, credential};
 use crate::served::Served;
-use crate::{config, environment};
+use crate::{config, environment, remote};
 
 /// Serve MCP over HTTP to agents of this machine, or of others
 ///
@@ -108,7 +108,7 @@ impl Mcp {
 }
 
 fn serve_one(app: &App) -> Result<()> {
-    if let Some(url) = environment::url() {
+    if let Some(url) = remote::address() {
         // The stores of this machine are another bus than the one that everybody else is on.
         let text =
             format!("RELAY_URL names a server, which speaks MCP itself: connect the agent to {url}/mcp, or unset it");
@@ -116,8 +116,21 @@ fn serve_one(app: &App) -> Result<()> {
     }
     let (home, limits) = app.home()?;
     app.named()?;
-    // One that is not found now is said with each request: the client should not lose its server over it.
-    let project = app.project().ok().map(|project| project.to_string());
+    // One that is not found now is said with each request: the client should not lose its server over it, and few show
+    // more of one that ended than that it did. Whoever named a wrong one is told at once as well.
+    let named = app.globals.project.clone().or_else(environment::project);
+    let project = match app.project() {
+        Ok(project) => Some(project.to_string()),
+        Err(refusal) => {
+            if named.is_some() {
+                app.output.complain(&format!(
+                    "{} {refusal}; until that is mended each call says so\n",
+                    "Error:".red().bold()
+                ));
+            }
+            named
+        }
+    };
     let origin = Origin {
         credential: credential(),
         project,
