@@ -1,5 +1,6 @@
 //! A request on its way through the server, and its answer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use relay_core::domain::name::AgentName;
@@ -46,6 +47,8 @@ pub struct Said {
     pub project: Option<String>,
     /// The project is known from elsewhere: what is proposed next need not repeat it.
     pub project_is_known: bool,
+    /// From where the caller sees the repository, beside the project itself.
+    pub seen_from: Vec<PathBuf>,
     pub agent: Option<String>,
     pub key: Option<String>,
     /// The caller's program made it, and the caller did not choose it.
@@ -97,21 +100,13 @@ impl Origin {
 
     /// Who a call speaks for, as far as it says so itself. No name makes it the human.
     pub fn caller(&self, said: &Said) -> Result<Caller> {
-        let name = |text: &Option<String>| text.as_deref().map(AgentName::parse).transpose();
-        let named = name(&said.agent)?;
-        Ok(Caller {
-            credential: self.credential.clone(),
-            // A name that is said wins, so a bad variable does not matter then.
-            variable: if named.is_some() { None } else { name(&self.agent)? },
-            named,
-            session: self.session.clone(),
-            human: false,
-        })
+        let (named, variable) = (said.agent.as_deref(), self.agent.as_deref());
+        Caller::said(self.credential.clone(), named, variable, self.session.clone())
     }
 
     /// The human, who has shown the credential for that.
     pub fn human(&self) -> Caller {
-        Caller { credential: self.credential.clone(), human: true, ..Caller::default() }
+        Caller::human(self.credential.clone())
     }
 }
 

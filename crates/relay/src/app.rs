@@ -9,10 +9,10 @@ use relay_core::domain::name::{AgentName, HUMAN, ProjectKey};
 use relay_core::domain::time::Timestamp;
 use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
-use relay_core::store::{Clock, Random, Result, Store};
+use relay_core::store::{Clock, Result, Store};
 use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
 use relay_core::wire::v1::{Answer, Failure, Signal, SignalCode};
-use relay_server::http::{Reply, Sent};
+use relay_server::mcp;
 use relay_store::sqlite::Sqlite;
 use relay_store::{Home, SystemRandom, repository};
 
@@ -126,7 +126,10 @@ impl App {
         }
         let makes_it = request.is_some_and(Request::begins_a_project);
         let store = if makes_it { Some(home.open_or_create(&project)?) } else { home.open_existing(&project)? };
-        let store = store.ok_or_else(|| self.nobody_here(&home, &project))?;
+        let store = store.ok_or_else(|| {
+            // A request is here only where no server was asked; what asks for nothing looks at the stores themselves.
+            if request.is_some() { self.nobody_here(&home, &project) } else { self.no_store_here(&home, &project) }
+        })?;
         let here = self.here(&home, &project);
         Ok(Opened { home, limits, project, store, repository, here })
     }
@@ -155,10 +158,14 @@ impl App {
         Ok(Opened { home, limits, project: project.clone(), store, repository, here })
     }
 
-    /// The repository as it is seen from the folder that was named, or else from the working directory.
     fn files(&self, project: &ProjectKey) -> repository::Files {
+        repository::Files::new(project).seen_from(self.folders())
+    }
+
+    /// From where the repository is seen: the folder that was named, or else the working directory.
+    pub fn folders(&self) -> Vec<PathBuf> {
         let named = self.globals.project.clone().or_else(environment::project).map(PathBuf::from);
-        repository::Files::new(project).seen_from(named.into_iter().chain(environment::working_directory().ok()))
+        named.into_iter().chain(environment::working_directory().ok()).collect()
     }
 
     /// The folder of the project's store, whatever state that is in.
@@ -166,8 +173,12 @@ impl App {
         self.named()?;
         let (home, _) = self.home()?;
         let project = self.project()?;
-        let folder = home.known(&project)?.ok_or_else(|| self.nobody_here(&home, &project))?;
+        let folder = home.known(&project)?.ok_or_else(|| self.no_store_here(&home, &project))?;
         Ok((home, project, folder))
+    }
+
+    fn no_store_here(&self, home: &Home, project: &ProjectKey) -> Refusal {
+        self.elsewhere(home, project).unwrap_or_else(|| self.nobody_here(home, project))
     }
 
     fn nobody_here(&self, home: &Home, project: &ProjectKey) -> Refusal {
@@ -216,27 +227,15 @@ impl App {
     }
 
     fn caller(&self, home: &Path) -> Result<Caller> {
-        let is_human = self.globals.agent.as_deref() == Some(HUMAN);
-        if is_human {
+        let named = self.globals.agent.as_deref();
+        if named == Some(HUMAN) {
             human::verify(home)?;
+            return Ok(Caller::human(credential()));
         }
-        let named = self.named()?;
-        if named.is_none() && !is_human && environment::agent().as_deref() == Some(HUMAN) {
-            let text = "RELAY_AGENT is `human`; the human is named on the command line, with `--agent human`";
-            return Err(Code::AgentNameInvalid.refuse(text));
-        }
-        let variable = environment::agent().map(|name| AgentName::parse(&name)).transpose();
-        Ok(Caller {
-            credential: credential(),
-            // A name on the command line wins, so a bad variable does not matter then.
-            variable: if named.is_some() || is_human { None } else { variable? },
-            named,
-            session: environment::session(),
-            human: is_human,
-        })
+        Caller::said(credential(), named, environment::agent().as_deref(), environment::session())
     }
 
-    fn key(&self) -> Result<Key> {
+    pub fn key(&self) -> Result<Key> {
         Key::said(self.globals.idempotency_key.as_deref(), &self.random)
     }
 
@@ -258,47 +257,6 @@ impl App {
             Ok((request, opened)) => self.run_in(&opened, &request, verb, None),
             Err(refusal) => self.fail_outside(verb, &refusal),
         }
-    }
-
-    /// The same where a server has the stores.
-    fn run_there(&self, remote: &Remote, request: Result<Request>, command: &str) -> u8 {
-        let sent = request.and_then(|request| self.sent(request, command, self.key()?));
-        let sent = match sent {
-            Ok(sent) => sent,
-            Err(refusal) => return self.fail_outside(command, &refusal),
-        };
-        match remote.ask(&sent) {
-            Ok(reply) => self.pass_on(&reply),
-            // Its key is what makes it harmless to ask again, whatever became of it.
-            Err(refusal) => self.fail_with_key(command, &refusal, sent.key),
-        }
-    }
-
-    /// What is sent to a server. The project is found here all the same: it is where the caller is.
-    pub fn sent(&self, request: Request, command: &str, key: Key) -> Result<Sent> {
-        self.named()?;
-        let (project, project_is_said) = (Some(self.project()?.to_string()), self.globals.project.is_some());
-        let (agent, command) = (self.globals.agent.clone(), command.to_owned());
-        let human = agent.as_deref().filter(|name| *name == HUMAN);
-        let human = human.map(|_| environment::home().and_then(|home| human::secret(&home))).transpose()?;
-        let (variable, session) = (environment::agent(), environment::session());
-        // The key of a recovery is that of the request which failed.
-        let has_key = key.chosen || !matches!(request, Request::Recover(_));
-        let (key, key_is_made) = (Some(key.text).filter(|_| has_key), !key.chosen);
-        Ok(Sent { command, request, project, project_is_said, agent, variable, session, key, key_is_made, human })
-    }
-
-    /// What a server answered, as if it had been answered here.
-    pub fn pass_on(&self, reply: &Reply) -> u8 {
-        let written = if self.output.json {
-            self.output.exact(&format!("{}\n", reply.line))
-        } else if reply.status == 0 {
-            self.output.text(&reply.text)
-        } else {
-            self.output.complain(&reply.text);
-            Written::Out
-        };
-        reply.status.max(written.status())
     }
 
     /// The same for `recover`, which goes on where the store cannot be opened: that may be what it is about.
@@ -367,7 +325,8 @@ impl App {
         // Whoever is in office looks once more after leaving it, and finds what we wrote.
         let is_free = opened.store.archive().try_office().is_ok_and(|office| office.is_some());
         if let (true, Ok(program)) = (is_free, environment::own_program()) {
-            process::leave_behind(&program, &["drain", "--background", "--project", opened.project.as_str()]);
+            // Whoever is about to end leaves it to the system to take note of its end.
+            let _ = process::leave_behind(&program, &["drain", "--background", "--project", opened.project.as_str()]);
         }
     }
 
@@ -404,8 +363,7 @@ impl App {
         if self.output.json {
             self.output.line(&Answer::new(done.verb, &done.outcome, done.signals.clone(), done.next.clone()))
         } else {
-            let boundary = relay_core::domain::event::hex(&self.random.bytes());
-            self.output.text(&render::done(done, now, &boundary[..8]))
+            self.output.text(&render::done(done, now, &mcp::boundary()))
         }
     }
 
@@ -422,7 +380,8 @@ impl App {
         self.fail_with_key(verb, refusal, None)
     }
 
-    fn fail_with_key(&self, verb: &str, refusal: &Refusal, key: Option<String>) -> u8 {
+    /// The same for a request that was on its way: its key is what makes it harmless to ask again, whatever became of it.
+    pub fn fail_with_key(&self, verb: &str, refusal: &Refusal, key: Option<String>) -> u8 {
         let setting = Setting {
             project: self.project().ok().map(|project| project.to_string()),
             // A step with a name that is none would fail like the request did, and so would one of a human who is none yet.

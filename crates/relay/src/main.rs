@@ -24,6 +24,7 @@ mod progress;
 mod remote;
 mod render;
 mod served;
+mod there;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "test-doors")]

@@ -4,6 +4,7 @@ mod bodies;
 mod changes;
 mod crowd;
 mod door;
+mod elsewhere;
 mod erasing;
 mod forged;
 mod limits;

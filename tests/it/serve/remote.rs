@@ -83,12 +83,39 @@ fn without_a_token_or_with_a_wrong_one_nobody_is_let_in() {
     let mut command = server.args("BlueLake", &["poll"]);
     command.env("RELAY_URL", "ftp://somewhere");
     run(command).fails("INPUT_INVALID");
-    let beside = run(server.args("", &["mcp"])).fails("INPUT_INVALID");
-    assert!(
-        beside.stdout.contains("/mcp"),
-        "an agent is not put on another bus than everybody else: {}",
-        beside.stdout
-    );
+    for url in [server.url.clone(), server.mcp(), format!("{}/", server.mcp())] {
+        let mut command = server.args("", &["mcp"]);
+        command.env("RELAY_URL", url);
+        let beside = run(command).fails("INPUT_INVALID");
+        let says = format!("connect the agent to {}, ", server.mcp());
+        assert!(beside.stdout.contains(&says), "an agent is put on no other bus than everybody: {}", beside.stdout);
+    }
+}
+
+/// What a file or a command gave ends in a new line; what no header can carry is not blamed on the server.
+#[test]
+fn a_token_is_taken_without_what_is_around_it_and_never_shown() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let with = |token: String| {
+        let mut command = server.args("BlueLake", &["poll"]);
+        command.env("RELAY_TOKEN", token);
+        run(command)
+    };
+    with(format!(" {}\r\n", server.token)).success();
+    let secret = &server.token;
+    for (token, says) in [
+        (format!("Bearer {secret}"), "`Bearer`"),
+        (format!("bearer\t{secret}"), "`Bearer`"),
+        (format!("{secret}\n{secret}"), "no token has"),
+        (format!("{secret}\u{e9}"), "no token has"),
+        ("  \n".to_owned(), "no token for it"),
+    ] {
+        let refused = with(token).fails("UNAUTHORIZED");
+        assert!(refused.stdout.contains(says), "{}", refused.stdout);
+        let shown = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(!shown.contains(secret.as_str()), "a secret is not shown: {shown}");
+    }
 }
 
 #[test]
@@ -155,4 +182,71 @@ fn the_human_is_who_holds_the_credential_of_where_the_stores_are() {
     run(server.args("human", &send)).success();
     let mail = run(server.args("BlueLake", &["poll"])).success().result();
     assert_eq!(mail["messages"][0]["from"], "human", "{mail}");
+}
+
+#[test]
+fn outside_of_any_repository_the_server_says_which_project_it_is() {
+    let bus = Bus::with(&["BlueLake"]);
+    let outside = |server: &Server<'_>, args: &[&str]| {
+        let mut command = server.args("BlueLake", args);
+        command.current_dir(bus.path(""));
+        run(command)
+    };
+    let of_the_project = Server::of_the_project(&bus);
+    outside(&of_the_project, &["poll"]).success();
+    let started = outside(&of_the_project, &["start"]).success().result();
+    assert_eq!(started["project"]["key"], bus.key());
+    drop(of_the_project);
+    outside(&Server::start(&bus), &["poll"]).fails("PROJECT_UNRESOLVED");
+    outside(&Server::of_the_project(&bus), &["poll", "--project", "/nope"]).fails("PROJECT_KEY_INVALID");
+}
+
+/// Whoever is in a linked worktree, or names one, has its files before it, not those of the main one.
+#[test]
+fn a_line_is_that_of_the_worktree_from_which_one_asks() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.git(&["commit", "-q", "--allow-empty", "-m", "root"]);
+    let linked = bus.path("linked");
+    bus.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    std::fs::create_dir(linked.join("src")).unwrap();
+    std::fs::write(linked.join("src/a.rs"), "fn a() {}\n").unwrap();
+    bus.git_in(&linked, &["add", "."]);
+    bus.git_in(&linked, &["commit", "-q", "-m", "only here"]);
+    let server = Server::start(&bus);
+    let line = ["log", "--line", "src/a.rs:1"];
+    let named = [&line[..], &["--project", linked.to_str().unwrap()]].concat();
+    let from = |folder: &std::path::Path, mut command: std::process::Command| {
+        command.current_dir(folder);
+        run(command)
+    };
+    let here = from(&linked, bus.args("BlueLake", line)).success().result();
+    assert_eq!(from(&linked, server.args("BlueLake", &line)).success().result(), here);
+    assert_eq!(from(&bus.path(""), server.args("BlueLake", &named)).success().result(), here);
+    from(&bus.repo(), server.args("BlueLake", &line)).fails("INPUT_INVALID");
+}
+
+#[test]
+fn who_acts_is_said_in_the_same_words() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    for variable in ["human", "x y", "relay"] {
+        let refused = |mut command: std::process::Command| {
+            command.env("RELAY_AGENT", variable);
+            alike(&run(command).fails("AGENT_NAME_INVALID").stdout, &bus)
+        };
+        assert_eq!(refused(server.args("", &["poll"])), refused(bus.args("", ["poll"])));
+    }
+    let length = |command: std::process::Command| {
+        let shown = run(command).success().stdout;
+        shown.split("┌ ").nth(1).unwrap().split(' ').next().unwrap().len()
+    };
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("human", ["send", "--to", "BlueLake", "--subject", "Stop", "--body", "now"]).success();
+    let with = |mut command: std::process::Command| {
+        command.args(["--agent", "BlueLake", "poll", "--bodies"]);
+        command
+    };
+    let mut there = bus.command();
+    there.env("RELAY_URL", &server.url).env("RELAY_TOKEN", &server.token);
+    assert_eq!((length(with(bus.command())), length(with(there))), (16, 16), "no body can contain it");
 }

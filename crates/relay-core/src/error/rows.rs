@@ -40,7 +40,7 @@ catalogue! {
     StoreTooNew "STORE_TOO_NEW" Damaged false [path found known]
     StoreForeign "STORE_FOREIGN" Denied false [path]
     StoreUnsupported "STORE_UNSUPPORTED" Denied false [path filesystem]
-    StoreUnreachable "STORE_UNREACHABLE" Busy true [url]
+    StoreUnreachable "STORE_UNREACHABLE" Busy true [url elsewhere]
     ArchiveBehind "ARCHIVE_BEHIND" Damaged true [path archived newest damaged]
     ArchiveDiverged "ARCHIVE_DIVERGED" Damaged false [path findings findings_total]
     ArchiveUnavailable "ARCHIVE_UNAVAILABLE" Busy true [path]

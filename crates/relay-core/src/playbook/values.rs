@@ -24,7 +24,7 @@ enum Kind {
     Word,
 }
 
-const KINDS: [(&str, Kind); 34] = [
+const KINDS: [(&str, Kind); 35] = [
     ("name", Kind::Agent),
     ("nearest", Kind::Agents),
     ("unknown", Kind::Agents),
@@ -59,6 +59,7 @@ const KINDS: [(&str, Kind); 34] = [
     ("served", Kind::Flag),
     ("token", Kind::Flag),
     ("place", Kind::Flag),
+    ("elsewhere", Kind::Flag),
 ];
 
 /// `NAME=VALUE`, each held to what its name stands for.

@@ -34,7 +34,7 @@ pub mod wait;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::limits::{Limits, WHY_BYTES};
-use crate::domain::name::{AgentName, ProjectKey};
+use crate::domain::name::{AgentName, HUMAN, ProjectKey};
 use crate::domain::pattern::Pattern;
 use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
@@ -77,6 +77,32 @@ pub struct Caller {
     pub session: Option<String>,
     /// The caller holds the human's credential and asked to act as the human.
     pub human: bool,
+}
+
+impl Caller {
+    /// An agent of this credential's: as it is named, or else as `RELAY_AGENT` says.
+    pub fn said(
+        credential: String,
+        named: Option<&str>,
+        variable: Option<&str>,
+        session: Option<String>,
+    ) -> Result<Self> {
+        let named = named.map(AgentName::parse).transpose()?;
+        // A name that is said wins, so a bad variable does not matter then.
+        let variable = variable.filter(|_| named.is_none());
+        if variable == Some(HUMAN) {
+            let text = "RELAY_AGENT, or over HTTP the header Relay-Agent, is `human`; the human is named on the command line, \
+                        with `--agent human`";
+            return Err(Code::AgentNameInvalid.refuse(text));
+        }
+        let variable = variable.map(AgentName::parse).transpose()?;
+        Ok(Caller { credential, named, variable, session, human: false })
+    }
+
+    /// The human, who has shown the credential for that.
+    pub fn human(credential: String) -> Self {
+        Caller { credential, human: true, ..Caller::default() }
+    }
 }
 
 /// The idempotency key of a request.

@@ -41,7 +41,7 @@ impl Job {
         let asked = desk.asked.token();
         let project = resolve(ask.said.project.as_deref())?;
         let named = ask.said.project.as_ref().map(PathBuf::from);
-        let files = repository::Files::new(&project).seen_from(named);
+        let files = repository::Files::new(&project).seen_from(named.into_iter().chain(ask.said.seen_from.clone()));
         verbs::check(&ask.request, &ask.caller, &desk.limits, &files)?;
         verbs::look_ahead(&ask.request, &files);
         let room = desk.rooms.enter(desk, &project, Some(&ask.request), ask.caller.named.as_ref())?;

@@ -1,5 +1,6 @@
 //! `/v1/ask`: a request of relay's own command line, as the command line makes it, and its one line of an answer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -26,6 +27,9 @@ pub struct Sent {
     /// `--project` said so, rather than the place where the command runs.
     #[serde(default)]
     pub project_is_said: bool,
+    /// The folders from which the caller sees the repository: it may be in a linked worktree.
+    #[serde(default)]
+    pub seen_from: Vec<PathBuf>,
     /// `--agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -84,6 +88,7 @@ async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Res
     let said = Said {
         project: sent.project.or_else(|| origin.project.clone()),
         project_is_known: !sent.project_is_said,
+        seen_from: sent.seen_from,
         agent: sent.agent,
         key: sent.key,
         key_is_made: sent.key_is_made,

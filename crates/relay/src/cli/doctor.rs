@@ -23,7 +23,7 @@ use crate::render;
 /// Check the whole installation and store, and say what to do about each finding
 ///
 /// Looks at versions, permissions, the store and the end of its chain, the gate, the log, the archive, the disk, leftovers,
-/// and the project's coordination debt. The exit status is that of the worst error's class; what is only worth knowing, or
+/// the project's coordination debt, and the server that RELAY_URL names, if it names one. The exit status is that of the worst error's class; what is only worth knowing, or
 /// waits for somebody, is 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  relay doctor\n  relay doctor --fix\n  relay doctor --json")]
@@ -85,6 +85,7 @@ struct Mended {
 fn look(app: &App, home: &Home, project: Option<&ProjectKey>) -> Vec<Finding> {
     let setting = Setting { project: project.map(ToString::to_string), ..Setting::default() };
     let mut found = doctor::of_the_machine(home, &setting);
+    found.extend(doctor::of_the_server(&setting));
     match project {
         Some(project) => found.extend(of_the_project(app, home, project, &setting)),
         None => {
@@ -96,7 +97,10 @@ fn look(app: &App, home: &Home, project: Option<&ProjectKey>) -> Vec<Finding> {
 
 fn of_the_project(app: &App, home: &Home, project: &ProjectKey, setting: &Setting) -> Vec<Finding> {
     let folder = home.folder(project);
-    let nobody = || Finding::nobody("store", format!("nobody has started in {project} yet"), setting);
+    let nobody = || match app.elsewhere(home, project) {
+        Some(refusal) => Finding::refused("store", Severity::Note, &refusal, setting),
+        None => Finding::nobody("store", format!("nobody has started in {project} yet"), setting),
+    };
     if std::fs::symlink_metadata(&folder).is_err() {
         return vec![nobody()];
     }
@@ -108,7 +112,7 @@ fn of_the_project(app: &App, home: &Home, project: &ProjectKey, setting: &Settin
     let here = app.here(home, project);
     let opened = match app.open(None) {
         Ok(opened) => opened,
-        Err(refusal) if refusal.code == Code::AgentNotRegistered => {
+        Err(refusal) if [Code::AgentNotRegistered, Code::StoreUnreachable].contains(&refusal.code) => {
             found.push(nobody());
             return found;
         }

@@ -149,6 +149,7 @@ fn health(app: &App) -> Result<Said> {
 
 fn list(app: &App) -> Result<(serde_json::Value, String)> {
     let (home, _) = app.home()?;
+    app.mind_the_server(&home);
     let projects = home.projects()?;
     let text = if projects.is_empty() {
         "No project is on this bus yet.\n".to_owned()

@@ -125,8 +125,11 @@ fn store(app: &App, lose_after: Option<Number>) -> Result<Said> {
     Ok(Said { result, text, signals: Vec::new(), next: vec!["relay verify".to_owned()] })
 }
 
-/// Where there is neither a project nor an archive of one, both are said.
+/// Where there is neither a project nor an archive of one, both are said; of one that is elsewhere, so is its archive.
 fn both(nobody: &Refusal, nothing: &Refusal) -> Refusal {
+    if nobody.code == Code::StoreUnreachable {
+        return nobody.clone();
+    }
     let both = nobody.code.refuse(format!("{}, and {}", nobody.message, nothing.message));
     let details = nobody.details.iter().chain(&nothing.details);
     details.fold(both, |both, (name, value)| both.with(name, value.clone()))

@@ -15,7 +15,12 @@ pub enum Action {
     #[command(after_help = "Example:\n  relay token human\n  relay status --agent human")]
     Human,
     /// Make a token with which a client reaches `relay serve`; it is shown this once
-    #[command(after_help = "Examples:\n  relay token add workstation\n  relay token add guest --separate")]
+    ///
+    /// The token alone is printed on the standard output. One that stands for itself goes by its name: made anew under a name
+    /// that was revoked, it has the agents that the old one had.
+    #[command(
+        after_help = "Examples:\n  relay token add workstation\n  TOKEN=$(relay token add laptop)\n  relay token add guest --separate"
+    )]
     Add {
         /// What you call it
         #[arg(value_name = "NAME")]
@@ -43,15 +48,21 @@ impl Action {
 
     fn said(&self, app: &App) -> Result<Said> {
         let (home, _) = app.home()?;
+        app.mind_the_server(&home);
         let tokens = Tokens::of(home.root());
         Ok(match self {
             Action::Human => human(app)?.into(),
             Action::Add { name, separate } => {
                 let secret = tokens.add(name, *separate, app.clock.now(), &app.random)?;
-                let text = format!(
-                    "{secret}\nThis is the only time that it is shown; `relay token revoke {name}` takes it back.\n"
-                );
-                (json!({"name": name, "token": secret, "separate": separate}), text).into()
+                if !app.output.json {
+                    // Beside the answer, which is the token alone: `TOKEN=$(relay token add NAME)` takes it.
+                    app.output.complain(&format!(
+                        "This is the only time that it is shown. It opens a server of the stores in {}; `relay token revoke {name}` takes \
+                         it back.\n",
+                        home.root().display()
+                    ));
+                }
+                (json!({"name": name, "token": secret, "separate": separate}), format!("{secret}\n")).into()
             }
             Action::List => list(app, &tokens)?.into(),
             Action::Revoke { name } => {

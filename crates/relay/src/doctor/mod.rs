@@ -5,6 +5,7 @@
 
 mod bus;
 mod machine;
+mod server;
 mod store;
 
 use relay_core::error::{Code, Refusal};
@@ -76,4 +77,5 @@ impl Finding {
 
 pub use bus::{beside, on_the_bus};
 pub use machine::of_the_machine;
+pub use server::of_the_server;
 pub use store::{of_a_project, of_the_files, of_the_store};
