@@ -84,6 +84,7 @@ mod privilege;
 mod quiet;
 mod races;
 mod reading;
+mod readme;
 mod rebuild;
 mod redact;
 mod search;
