@@ -1,11 +1,21 @@
 //! Text from others, made safe to show: what could steer a terminal or hide in a line is written out.
 
-/// Escapes control, ANSI, bidirectional and zero-width characters; line breaks, of either kind, and tabs stay.
+/// Escapes control, ANSI, bidirectional, zero-width and other invisible characters; line breaks, of either kind, and tabs stay.
+///
+/// U+FE0F stays where it makes a symbol a picture, which is how people write ⚠️ and ✔️. Anywhere else, and the second in a row,
+/// nobody sees it, and a text could be hidden in a row of them.
 pub fn escape(text: &str) -> String {
-    text.replace("\r\n", "\n")
-        .chars()
-        .map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() })
-        .collect()
+    let mut escaped = String::with_capacity(text.len());
+    let mut before = None;
+    for c in text.replace("\r\n", "\n").chars() {
+        if is_plain(c) || c == '\u{fe0f}' && before.is_some_and(is_symbol) {
+            escaped.push(c);
+        } else {
+            escaped.extend(c.escape_unicode());
+        }
+        before = Some(c);
+    }
+    escaped
 }
 
 /// The same for something that must stay on one line.
@@ -30,10 +40,24 @@ pub(crate) fn is_plain(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
         c if c.is_control() => false,
-        // Zero-width, directional and other invisible format characters.
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => false,
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => false,
+        // Line breaks by another name, and what stands around annotations.
+        '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' => false,
+        // Everything that Unicode calls ignorable by default: fillers, joiners, directions, selectors, tags.
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' => false,
+        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => false,
+        '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' => false,
+        '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => false,
+        '\u{e0000}'..='\u{e0fff}' => false,
         _ => true,
+    }
+}
+
+/// What a selector may make a picture. Digits are left out, though they are keys with one: among other digits it is not seen.
+fn is_symbol(c: char) -> bool {
+    match c {
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{2bff}' => true,
+        '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}' => true,
+        _ => false,
     }
 }
 
@@ -70,6 +94,50 @@ mod tests {
         check("\u{feff}bom", "\\u{feff}bom");
         check("tag\u{e0041}", "tag\\u{e0041}");
         check("nul\0", "nul\\u{0}");
+    }
+
+    /// The first and the last of each stretch that is not seen, and those beside it that are.
+    #[test]
+    fn what_nobody_sees_is_written_out() {
+        for (first, last) in [
+            (0xad, 0xad),
+            (0x34f, 0x34f),
+            (0x61c, 0x61c),
+            (0x115f, 0x1160),
+            (0x17b4, 0x17b5),
+            (0x180b, 0x180f),
+            (0x200b, 0x200f),
+            (0x2028, 0x202e),
+            (0x2060, 0x206f),
+            (0x3164, 0x3164),
+            (0xfe00, 0xfe0f),
+            (0xfeff, 0xfeff),
+            (0xffa0, 0xffa0),
+            (0xfff0, 0xfffb),
+            (0x1_bca0, 0x1_bca3),
+            (0x1_d173, 0x1_d17a),
+            (0xe_0000, 0xe_0fff),
+        ] {
+            let shown = |code: u32| escape(&format!("a{}", char::from_u32(code).unwrap_or('a')));
+            for code in [first, last] {
+                assert_eq!(shown(code), format!("a\\u{{{code:x}}}"));
+            }
+            for code in [first - 1, last + 1] {
+                assert!(!shown(code).contains('\\'), "{code:x} is seen");
+            }
+        }
+    }
+
+    #[test]
+    fn a_selector_stays_where_it_makes_a_picture() {
+        for picture in ["⚠\u{fe0f} careful", "✔\u{fe0f}", "❤\u{fe0f}❤\u{fe0f}", "©\u{fe0f}", "🅰\u{fe0f}"] {
+            check(picture, picture);
+        }
+        check("\u{fe0f}first", "\\u{fe0f}first");
+        check("port 8\u{fe0f}080", "port 8\\u{fe0f}080");
+        check("word\u{fe0f}", "word\\u{fe0f}");
+        check("⚠\u{fe0f}\u{fe0f}\u{fe01}", "⚠\u{fe0f}\\u{fe0f}\\u{fe01}");
+        check("⚠\u{fe0e}\u{e0100}", "⚠\\u{fe0e}\\u{e0100}");
     }
 
     #[test]
