@@ -1,7 +1,7 @@
 //! What the disk under the store must be: ours, private, and local.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -117,6 +117,20 @@ pub(crate) fn known_file(path: &Path) -> io::Result<File> {
     open_private(path, false)
 }
 
+/// What stands in a file that nobody but us can have written; `None` where that is not so, where it is no file, and where it is
+/// longer than this. It is opened without waiting: a pipe would.
+pub(crate) fn own_text(path: &Path, most: u64) -> Option<String> {
+    let file = OpenOptions::new().read(true).custom_flags(nofollow() | nonblock()).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let is_ours = check_owner(path, &metadata).is_ok() && metadata.mode() & 0o022 == 0;
+    if !metadata.is_file() || !is_ours || metadata.len() > most {
+        return None;
+    }
+    let mut text = String::new();
+    io::Read::take(file, most).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// What a file is that must be there and be readable. It is not opened for that: whoever closes a file gives up every lock that
 /// its process has on it, also those of the process's other connections to a store.
 pub(crate) fn known_metadata(path: &Path) -> io::Result<fs::Metadata> {
@@ -169,6 +183,10 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
 
 fn nofollow() -> i32 {
     i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
+}
+
+fn nonblock() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0)
 }
 
 /// Whether a disk has no room for as much as a few small files.

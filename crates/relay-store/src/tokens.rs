@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::filesystem::{io_refusal, private_folder, sync_folder};
+use crate::filesystem::{io_refusal, own_text, private_folder, sync_folder};
 
 /// What tells a token of relay's from other secrets.
 const PREFIX: &str = "relay_";
+/// No file of a token is longer.
+const MOST_BYTES: u64 = 4 * 1024;
 
 /// One credential that somebody may bring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +65,7 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// By name.
+    /// By name. What somebody else may have put there, or could write to, lets nobody in.
     pub fn list(&self) -> Result<Vec<Token>> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -71,7 +73,7 @@ impl Tokens {
             Err(fault) => return Err(io_refusal(&self.folder, &fault)),
         };
         let read = |path: PathBuf| {
-            let token: Token = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
+            let token: Token = serde_json::from_str(&own_text(&path, MOST_BYTES)?).ok()?;
             Some(Token { name: path.file_name()?.to_str()?.to_owned(), ..token })
         };
         let mut tokens: Vec<Token> = entries.flatten().filter_map(|entry| read(entry.path())).collect();
@@ -116,6 +118,8 @@ fn hash(secret: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::SystemRandom;
 
@@ -145,6 +149,37 @@ mod tests {
         assert_eq!(files, ["laptop"]);
         let kept = fs::read_to_string(home.path().join("home/tokens/laptop")).unwrap_or_default();
         assert!(!kept.contains(&laptop) && !kept.contains(&laptop[PREFIX.len()..]), "only the hash is kept");
+        Ok(())
+    }
+
+    #[test]
+    fn what_somebody_else_could_have_written_lets_nobody_in() -> Result<()> {
+        let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let tokens = Tokens::of(home.path());
+        let secret = tokens.add("laptop", false, Timestamp::from_millis(0), &SystemRandom)?;
+        let folder = home.path().join("tokens");
+        let (own, outside) = (folder.join("laptop"), home.path().join("outside"));
+        let well = |done: std::io::Result<()>| done.unwrap_or_else(|fault| panic!("{fault}"));
+        let mode = |mode| well(fs::set_permissions(&own, fs::Permissions::from_mode(mode)));
+        let is_let_in = || tokens.find(&secret).is_ok_and(|token| token.is_some());
+        for (bits, expected) in [(0o600, true), (0o644, true), (0o620, false), (0o602, false), (0o600, true)] {
+            mode(bits);
+            assert_eq!(is_let_in(), expected, "{bits:o}");
+        }
+        let text = fs::read_to_string(&own).unwrap_or_else(|fault| panic!("{fault}"));
+        well(fs::write(&own, format!("{text}{}", " ".repeat(8 * 1024))));
+        assert!(!is_let_in(), "it is too long");
+        well(fs::write(&own, &text));
+        well(fs::rename(&own, &outside));
+        well(std::os::unix::fs::symlink(&outside, &own));
+        assert!(!is_let_in(), "it is a link");
+        well(fs::remove_file(&own));
+        // Nobody writes to it, and nobody waits for that.
+        well(rustix::fs::mkfifoat(rustix::fs::CWD, &own, rustix::fs::Mode::RUSR).map_err(Into::into));
+        assert!(!is_let_in() && tokens.list()?.is_empty(), "it is a pipe");
+        well(fs::remove_file(&own));
+        well(fs::rename(&outside, &own));
+        assert!(is_let_in());
         Ok(())
     }
 }

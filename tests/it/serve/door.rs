@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::bus::Bus;
 use crate::listening::{Server, token};
+use crate::privilege::Foreign;
 use crate::terminal::text;
 
 /// What is wrong, the headers, the body, and the status that says so.
@@ -241,4 +242,25 @@ fn a_token_is_shown_once_and_never_again() {
     bus.relay("", ["token", "revoke", "nobody"]).fails("INPUT_INVALID");
     bus.relay("", ["token", "revoke", "laptop"]).success();
     assert_eq!(bus.relay("", ["token", "list"]).success().result()["tokens"], json!([]));
+}
+
+/// What lies among the tokens and is not the owner's opens nothing, and holds nobody up.
+#[test]
+fn a_token_that_somebody_else_could_have_put_there_is_none() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let planted = token(&bus, "planted", &[]);
+    let tokens = bus.home().join("tokens");
+    let path = std::ffi::CString::new(tokens.join("pipe").to_str().unwrap()).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let is_let_in = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        server.request("GET", "/health", &[("authorization", &bearer)], "").status == 200
+    };
+    assert!(is_let_in(&planted) && is_let_in(&server.token));
+    let foreign = Foreign::new(&tokens.join("planted"));
+    assert!(!is_let_in(&planted), "another user wrote it");
+    assert!(is_let_in(&server.token));
+    drop(foreign);
+    assert!(is_let_in(&planted));
 }
