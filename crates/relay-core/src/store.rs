@@ -65,7 +65,7 @@ pub trait Tx: Facts {
     /// Remembers the answer to a request for ever.
     fn remember(&mut self, actor: &str, key: &str, answer: &Remembered) -> Result<()>;
 
-    /// Keeps a failed request: the newest twenty of an agent, outside the history.
+    /// Keeps a failed request: the newest twenty of an agent, outside the history. Whatever failed more than a day before goes.
     fn keep_failure(&mut self, actor: &str, key: &str, failure: &KeptFailure) -> Result<()>;
     fn forget_failure(&mut self, actor: &str, key: &str) -> Result<()>;
 

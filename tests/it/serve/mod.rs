@@ -10,6 +10,7 @@ mod forged;
 mod limits;
 mod log;
 mod lost;
+mod owners;
 mod remote;
 mod revoked;
 mod rooms;

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefMut};
 use std::path::Path;
 
 use relay_core::domain::event::{Event, Happened, Number, Payload, Text, chain_hash};
-use relay_core::domain::limits::FAILURES_KEPT;
+use relay_core::domain::limits::{FAILURES_KEPT, FAILURES_KEPT_FOR};
 use relay_core::domain::name::Party;
 use relay_core::domain::time::Timestamp;
 use relay_core::error::Code;
@@ -122,7 +122,10 @@ impl Tx for View<'_> {
             "DELETE FROM failed_requests WHERE actor = ?1 AND ordinal NOT IN
              (SELECT ordinal FROM failed_requests WHERE actor = ?1 ORDER BY ordinal DESC LIMIT ?2)",
             params![actor, FAILURES_KEPT],
-        )
+        )?;
+        // Of everybody's: nobody may come back for them.
+        let since = failure.at.minus(FAILURES_KEPT_FOR);
+        self.run("DELETE FROM failed_requests WHERE at < ?1", [since.millis()])
     }
 
     fn forget_failure(&mut self, actor: &str, key: &str) -> Result<()> {

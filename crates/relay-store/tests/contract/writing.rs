@@ -235,6 +235,13 @@ fn the_newest_twenty_failures_of_an_agent_are_kept_newest_first() {
         write(&*store, |tx| tx.forget_failure("bluelake", "k7").unwrap());
         assert_eq!(keys().len(), 19);
         assert!(!keys().contains(&"k7".to_owned()));
+
+        let day = Span::hours(24).as_millis();
+        let after = |millis: i64| KeptFailure { at: NOW.plus(Span::millis(millis)), ..failure("LATER") };
+        write(&*store, |tx| tx.keep_failure("greenhill", "a day", &after(day)).unwrap());
+        assert_eq!(keys().len(), 19, "they are kept for a day");
+        write(&*store, |tx| tx.keep_failure("greenhill", "more", &after(day + 1)).unwrap());
+        assert_eq!(keys(), [""; 0], "and then they are gone, whoever's they were");
     });
 }
 

@@ -82,12 +82,13 @@ pub fn nobody_can_write(code: Code) -> bool {
     is_who || code.is_about_the_store()
 }
 
-/// What it is about, and whether something of it is not true yet.
+/// What it is about, and whether something of it is not true yet. What others try is no try of this credential's.
 fn cause(ctx: &Ctx<'_>, plan: &Plan) -> (String, bool) {
     let open = plan.steps.iter().filter(|step| !step.is_retry).filter(|step| !plan.holds(ctx, step));
     let open: Vec<String> = open.map(|step| format!("{} {}", step.why, step.run.join(" "))).collect();
     // Where nothing is left to do, it is the request itself that fails.
     let key = plan.kept.as_ref().filter(|_| open.is_empty()).map(|(key, _)| key.as_str()).unwrap_or_default();
     let who = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(ToString::to_string).unwrap_or_default();
-    (text_hash(&[], &format!("{}\n{who}\n{key}\n{}", plan.code, open.join("\n"))).0, !open.is_empty())
+    let whose = &ctx.caller.credential;
+    (text_hash(&[], &format!("{}\n{whose}\n{who}\n{key}\n{}", plan.code, open.join("\n"))).0, !open.is_empty())
 }

@@ -4,6 +4,7 @@ use super::super::actor;
 use super::super::{Ctx, Request};
 use super::{Input, holds};
 use crate::domain::limits::FAILURES_KEPT_FOR;
+use crate::domain::name::HUMAN;
 use crate::domain::time::Span;
 use crate::error::{Code, Refusal};
 use crate::playbook::{self, Setting, Step, Taken};
@@ -12,9 +13,6 @@ use crate::wire::v1::{Failed, Failure};
 
 /// How long an answer waits for the gate to forget what it has settled.
 const FORGETTING_PATIENCE: Span = Span::millis(50);
-
-/// Whose failures are kept where no agent was named.
-const NOBODY: &str = "";
 
 /// The answer to a failed request: the class, the values and the steps. The request is kept where it can be; one that was
 /// made again and failed again is kept again, as what it failed with now.
@@ -79,7 +77,7 @@ fn keep(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> bool {
         return false;
     }
     let attempt = || -> Result<()> {
-        let scope = scope(ctx, &*ctx.store.read()?)?;
+        let Whose { scope, name } = whose(ctx, &*ctx.store.read()?)?;
         let failure = KeptFailure {
             code: refusal.code.as_str().to_owned(),
             at: ctx.now,
@@ -87,32 +85,49 @@ fn keep(ctx: &Ctx<'_>, request: &Request, refusal: &Refusal) -> bool {
             details: serde_json::to_string(&refusal.details).map_err(super::super::writing::internal)?,
         };
         let mut tx =
-            ctx.store.begin(Errand { verb: "keep", agent: &scope, wait: ctx.limits.gate_wait, durable: false })?;
+            ctx.store.begin(Errand { verb: "keep", agent: &name, wait: ctx.limits.gate_wait, durable: false })?;
         tx.keep_failure(&scope, &ctx.key.text, &failure)?;
         tx.commit()
     };
     attempt().is_ok()
 }
 
-/// Under which name failures are kept: the name meant, registered or not.
-fn scope(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<String> {
+/// Whose failures are meant.
+struct Whose {
+    scope: String,
+    name: String,
+}
+
+/// Failures are kept under the name meant, registered or not, and for the credential that said it: a request that somebody
+/// else made in the same name is neither shown nor made again.
+fn whose(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<Whose> {
     if ctx.caller.human {
-        return Ok("human".to_owned());
+        return Ok(Whose { scope: HUMAN.to_owned(), name: HUMAN.to_owned() });
     }
-    Ok(actor::meant(ctx, facts)?.map_or_else(|| NOBODY.to_owned(), |name| name.key()))
+    let name = actor::meant(ctx, facts)?.map(|name| name.key()).unwrap_or_default();
+    Ok(Whose { scope: scope(ctx, &name), name })
+}
+
+fn scope(ctx: &Ctx<'_>, name: &str) -> String {
+    format!("{} {name}", ctx.caller.credential)
+}
+
+/// Whose failures are kept where no agent was named.
+fn nobody(ctx: &Ctx<'_>) -> String {
+    scope(ctx, "")
 }
 
 /// The kept failure that is meant: by its key, or the newest of this class. What failed in nobody's name is made again by
-/// whoever brings its key.
+/// whoever of the same credential brings its key.
 pub(super) fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<Option<(String, KeptFailure)>> {
     let facts = ctx.store.read()?;
-    let scope = scope(ctx, &*facts)?;
+    let Whose { scope, .. } = whose(ctx, &*facts)?;
     let fresh =
         |failure: &KeptFailure| ctx.now.since(failure.at) <= FAILURES_KEPT_FOR && failure.code == input.code.as_str();
     if ctx.key.chosen {
         let failure = match facts.kept_failure(&scope, &ctx.key.text)? {
             Some(failure) => Some(failure),
-            None => facts.kept_failure(NOBODY, &ctx.key.text)?,
+            None => facts.kept_failure(&nobody(ctx), &ctx.key.text)?,
         };
         return Ok(failure.filter(fresh).map(|failure| (ctx.key.text.clone(), failure)));
     }
@@ -121,18 +136,18 @@ pub(super) fn kept(ctx: &Ctx<'_>, input: &Input) -> Result<Option<(String, KeptF
 
 /// Best effort: the request has succeeded, and made once more under its key it would only be answered as before.
 pub(super) fn forget(ctx: &Ctx<'_>, key: &str) -> Result<()> {
-    let scope = scope(ctx, &*ctx.store.read()?)?;
-    let errand = Errand { verb: "recover", agent: &scope, wait: FORGETTING_PATIENCE, durable: false };
+    let Whose { scope, name } = whose(ctx, &*ctx.store.read()?)?;
+    let errand = Errand { verb: "recover", agent: &name, wait: FORGETTING_PATIENCE, durable: false };
     let mut tx = ctx.store.begin(errand)?;
     tx.forget_failure(&scope, key)?;
-    tx.forget_failure(NOBODY, key)?;
+    tx.forget_failure(&nobody(ctx), key)?;
     tx.commit()
 }
 
 pub(super) fn setting(ctx: &Ctx<'_>, kept: Option<String>) -> Setting {
     let caller = &ctx.caller;
     let agent = if caller.human {
-        Some("human".to_owned())
+        Some(HUMAN.to_owned())
     } else {
         caller.named.as_ref().or(caller.variable.as_ref()).map(ToString::to_string)
     };
