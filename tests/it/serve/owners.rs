@@ -1,14 +1,30 @@
 //! What one credential may not do to the agents of another: speak through what they left, see what only they see, or take what
 //! is theirs.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, run};
 use crate::listening::{Server, token};
 use crate::terminal::text;
 
 fn letter(to: &str) -> Value {
     json!({"to": [to], "subject": "Login", "body": "b", "thread": "bd-1", "no_recover": true})
+}
+
+/// A request as the command line makes it, with more in it than a tool takes; the reply's status and its answer.
+fn ask(server: &Server<'_>, token: &str, mut sent: Value) -> (u16, Value) {
+    let verb = sent["request"]["verb"].clone();
+    let sent_fields = sent.as_object_mut().unwrap();
+    sent_fields.entry("command").or_insert(verb);
+    sent_fields.entry("project").or_insert(json!(server.bus.key()));
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let reply = server.request("POST", "/v1/ask", &headers, &sent.to_string());
+    let said = reply.json();
+    let line = said["line"].as_str().map(|line| serde_json::from_str(line).unwrap());
+    (reply.status, line.unwrap_or(said))
 }
 
 fn code(answer: &Value) -> &str {
@@ -80,4 +96,74 @@ fn what_another_tried_is_no_try_of_the_owners() {
     }
     let recovered = server.does("BlueLake", "recover", json!({"code": "CONTACT_REQUIRED"}));
     assert_eq!(recovered["state"], "recovered", "{recovered}");
+}
+
+#[test]
+fn a_yes_from_elsewhere_takes_no_step_that_is_a_persons() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let credential = bus.home().join("human");
+    let recovered = run(server.args("", &["recover", "UNAUTHORIZED", "--yes"])).success().result();
+    assert_eq!((&recovered["state"], credential.exists()), (&json!("waits"), false), "{recovered}");
+    bus.relay("", ["recover", "UNAUTHORIZED", "--yes"]).success();
+    assert!(credential.exists(), "where the stores are it does");
+}
+
+#[test]
+fn the_human_is_asked_so_much_and_no_more() {
+    const MOST: usize = 100;
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let guest = token(&bus, "guest", &["--separate"]);
+    let escalate = |token: &str, number: usize| {
+        let set = [format!("name=Agent{number}")];
+        server.call_with(token, "", "recover", json!({"code": "AGENT_SUSPENDED", "escalate": true, "set": set}))
+    };
+    let questions = || {
+        let names = fs::read_dir(bus.store()).unwrap().map(|entry| entry.unwrap());
+        names.filter(|entry| entry.file_name().to_str().unwrap().starts_with("for-the-human.")).collect::<Vec<_>>()
+    };
+    for number in 0..MOST {
+        assert_eq!(escalate(&guest, number)["result"]["state"], "escalated", "{number}");
+    }
+    for token in [&guest, &server.token] {
+        let refused = escalate(token, MOST);
+        assert_eq!(code(&refused), "RECOVERY_EXHAUSTED");
+        assert!(text(&refused["error"]["message"]).contains("enough to answer"), "{refused}");
+    }
+    assert_eq!(questions().len(), MOST);
+    assert_eq!(escalate(&server.token, 7)["result"]["state"], "escalated", "that was asked before");
+    fs::remove_file(questions()[0].path()).unwrap();
+    assert_eq!(escalate(&server.token, MOST)["result"]["state"], "escalated", "one was answered");
+}
+
+#[test]
+fn a_session_and_a_command_are_words() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let tip = bus.tip();
+    let long = "x".repeat(201);
+    for session in ["", " ", "a\u{1b}[31m", "a\nb", long.as_str()] {
+        for request in [json!({"verb": "start"}), json!({"verb": "poll"}), json!({"verb": "prepare", "thread": "bd-1"})]
+        {
+            let answer = ask(&server, &server.token, json!({"request": request, "session": session})).1;
+            let message = text(&answer["error"]["message"]);
+            assert!(code(&answer) == "INPUT_INVALID" && message.contains("session"), "{session:?} {answer}");
+        }
+        if !session.is_empty() {
+            let mut here = bus.args("", ["start"]);
+            here.env("RELAY_SESSION", session);
+            run(here).fails("INPUT_INVALID");
+        }
+    }
+    for command in ["", "poll; rm", "Poll", "--all", "a b c", "a  b", &"x".repeat(21), "po\nll", "poll\u{202e}"] {
+        let sent = json!({"request": {"verb": "poll"}, "agent": "BlueLake", "command": command});
+        let (status, answer) = ask(&server, &server.token, sent);
+        assert_eq!((status, code(&answer)), (400, "INPUT_INVALID"), "{command:?}");
+    }
+    assert_eq!(bus.tip(), tip);
+    for (command, session) in [("poll", "x".repeat(200)), ("project move", "é".repeat(100))] {
+        let sent = json!({"request": {"verb": "poll"}, "agent": "BlueLake", "command": command, "session": session});
+        assert_eq!(ask(&server, &server.token, sent).1["ok"], true);
+    }
 }

@@ -42,6 +42,10 @@ pub const FAILURES_KEPT_FOR: Span = Span::hours(24);
 /// Messages that one sender may have waiting for one recipient's consent. It keeps the mail that one acceptance
 /// delivers within a page.
 pub const HELD_MAX: usize = 100;
+/// How many questions may lie beside a store for the human: beyond that nobody reads them.
+pub const QUESTIONS_MAX: usize = 100;
+/// The longest name that a harness gives to a session.
+pub const SESSION_BYTES: usize = 200;
 /// The longest reason that a takeover or a request for contact gives.
 pub const WHY_BYTES: usize = 2_000;
 

@@ -33,7 +33,7 @@ pub mod wait;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::limits::{Limits, WHY_BYTES};
+use crate::domain::limits::{Limits, SESSION_BYTES, WHY_BYTES};
 use crate::domain::name::{AgentName, HUMAN, ProjectKey};
 use crate::domain::pattern::Pattern;
 use crate::domain::shell;
@@ -212,6 +212,7 @@ impl Request {
 /// What can be said against a request before its project is opened: a first request that is refused leaves no store
 /// behind.
 pub fn check(request: &Request, caller: &Caller, limits: &Limits, repository: &dyn Repository) -> Result<()> {
+    check_session(caller.session.as_deref())?;
     match request {
         Request::Start(input) => start::check(caller, limits, repository, input),
         Request::Prepare(input) => prepare::check(caller, limits, repository, input),
@@ -322,6 +323,18 @@ fn check_why(why: Option<&str>) -> Result<()> {
         return Err(Code::InputInvalid.refuse(format!("--why is a sentence of 1 to {WHY_BYTES} bytes")));
     }
     Ok(())
+}
+
+/// A session is the harness's word for it, whoever brings it; a start writes it into the history.
+fn check_session(session: Option<&str>) -> Result<()> {
+    let is_word = |session: &str| {
+        !session.trim().is_empty() && session.len() <= SESSION_BYTES && !session.chars().any(char::is_control)
+    };
+    if session.is_none_or(is_word) {
+        return Ok(());
+    }
+    let text = format!("--session, or the harness's, is 1 to {SESSION_BYTES} bytes of text without control characters");
+    Err(Code::InputInvalid.refuse(text))
 }
 
 /// The party that a call speaks for, for fronts that keep a process running in its name.

@@ -18,6 +18,7 @@ use self::breaker::Attempt;
 use self::plan::Plan;
 use super::writing::{Told, internal};
 use super::{Begun, Ctx, Done, Outcome as Any, Request, wait};
+use crate::domain::limits::QUESTIONS_MAX;
 use crate::domain::shell;
 use crate::error::{Code, Refusal};
 use crate::playbook::{self, Fails, Step, Taken, Who};
@@ -286,6 +287,11 @@ fn escalate(ctx: &Ctx<'_>, plan: &Plan) -> Result<Done> {
     let Some(escalation) = question else {
         return Err(Code::InputInvalid.refuse(format!("the playbook of {} asks nobody anything", plan.code)));
     };
+    let asked = ctx.installation.questions();
+    if asked.len() >= QUESTIONS_MAX && asked.iter().all(|question| question.case != escalation.case) {
+        let text = format!("{} questions lie beside the store, and the human has enough to answer", asked.len());
+        return Err(breaker::exhausted(plan.code, text));
+    }
     let note = ctx.installation.note(&escalation, ctx.now);
     Ok(done(Outcome { state: Some(State::Escalated), note, ..outcome(plan.code) }))
 }

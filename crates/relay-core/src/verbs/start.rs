@@ -9,7 +9,7 @@ use super::poll::Afterwards;
 use super::reserve;
 use super::wanted::{self, Wanted};
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Caller, Ctx, Done, Outcome as Any, link, post};
+use super::{Caller, Ctx, Done, Outcome as Any, check_session, link, post};
 use crate::domain::agent::{Agent, Policy, Standing};
 use crate::domain::event::Happened;
 use crate::domain::limits::Limits;
@@ -109,12 +109,9 @@ pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repositor
     if caller.human {
         return Err(Code::AgentNameInvalid.refuse("`human` is reserved: the human is on the bus without start"));
     }
-    for (flag, value, most) in [
-        ("--program", &input.program, 200),
-        ("--model", &input.model, 200),
-        ("--session", &input.session, 200),
-        ("--task", &input.task, 2_000),
-    ] {
+    for (flag, value, most) in
+        [("--program", &input.program, 200), ("--model", &input.model, 200), ("--task", &input.task, 2_000)]
+    {
         let Some(value) = value else { continue };
         if value.trim().is_empty() || value.len() > most || value.chars().any(|c| c.is_control() && flag != "--task") {
             return Err(
@@ -122,6 +119,7 @@ pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repositor
             );
         }
     }
+    check_session(input.session.as_deref().or(caller.session.as_deref()))?;
     wanted::parse_all(limits, &input.path, &repository.roots()).map(drop)
 }
 

@@ -73,14 +73,28 @@ pub async fn ask(
         let refusal = answers::too_large(shared.most_bytes + 1, shared.most_bytes);
         return answers::refused(StatusCode::PAYLOAD_TOO_LARGE, &refusal);
     };
-    let sent: Sent = match serde_json::from_slice(&bytes) {
+    let mut sent: Sent = match serde_json::from_slice(&bytes) {
         Ok(sent) => sent,
         Err(fault) => {
             let refusal = Code::InputInvalid.refuse(format!("this is no request: {fault}"));
             return answers::refused(StatusCode::BAD_REQUEST, &refusal);
         }
     };
+    if !is_command(&sent.command) {
+        let refusal = Code::InputInvalid.refuse("`command` is a word or two of lower-case letters");
+        return answers::refused(StatusCode::BAD_REQUEST, &refusal);
+    }
+    if let Request::Recover(input) = &mut sent.request {
+        // Whoever agrees does so at another machine, and a person's step is taken at this one.
+        input.yes = false;
+    }
     answer(&shared, origin, &slot, sent).await
+}
+
+/// A command stands in the steps that are proposed.
+fn is_command(text: &str) -> bool {
+    let is_word = |word: &str| (1..=20).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    text.split(' ').all(is_word) && text.split(' ').count() <= 2
 }
 
 async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Response {

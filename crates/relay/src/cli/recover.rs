@@ -25,7 +25,7 @@ pub struct Args {
     #[serde(default, deserialize_with = "words::list")]
     #[schemars(extend("hint" = "NAME=VALUE"))]
     set: Vec<String>,
-    /// Run the steps that ask for a person too: you are that person
+    /// Run the steps that ask for a person too: you are that person, at the machine that has the stores
     #[arg(long)]
     #[serde(skip)]
     yes: bool,
