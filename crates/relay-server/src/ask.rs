@@ -72,6 +72,8 @@ impl Said {
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     pub credential: String,
+    /// It is not the owner of the stores.
+    pub separate: bool,
     pub project: Option<String>,
     /// `RELAY_AGENT`.
     pub agent: Option<String>,
@@ -101,7 +103,8 @@ impl Origin {
     /// Who a call speaks for, as far as it says so itself. No name makes it the human.
     pub fn caller(&self, said: &Said) -> Result<Caller> {
         let (named, variable) = (said.agent.as_deref(), self.agent.as_deref());
-        Caller::said(self.credential.clone(), named, variable, self.session.clone())
+        let caller = Caller::said(self.credential.clone(), named, variable, self.session.clone())?;
+        Ok(Caller { separate: self.separate, ..caller })
     }
 
     /// The human, who has shown the credential for that.

@@ -215,7 +215,8 @@ impl App {
     /// A step on behalf of somebody who reached this process with another credential than its own.
     pub fn run_for(&self, credential: &str, request: &Request) -> Result<serde_json::Value> {
         let opened = self.open(Some(request))?;
-        let caller = Caller { credential: credential.to_owned(), named: self.named()?, ..Caller::default() };
+        let (credential, named) = (credential.to_owned(), self.named()?);
+        let caller = Caller { credential, separate: true, named, ..Caller::default() };
         let done = verbs::run(&self.context_of(&opened, caller)?, request)?;
         serde_json::to_value(&done.outcome).map_err(|fault| Code::Internal.refuse(fault.to_string()))
     }

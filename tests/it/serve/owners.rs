@@ -99,6 +99,50 @@ fn what_another_tried_is_no_try_of_the_owners() {
 }
 
 #[test]
+fn whoever_has_no_agent_in_a_project_reads_nothing_of_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let id = bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    let server = Server::start(&bus);
+    let guest = token(&bus, "guest", &["--separate"]);
+    let nouns: [&[&str]; 9] = [
+        &["message", &id.to_string()],
+        &["thread", "bd-1"],
+        &["thread"],
+        &["agents"],
+        &["reservations"],
+        &["events"],
+        &["search", "Login"],
+        &["status"],
+        &["debt"],
+    ];
+    let look = |token: &str, agent: &str, noun: &[&str]| server.call_with(token, agent, "look", json!({"what": noun}));
+    let read = |token: &str| {
+        let uri = format!("relay://thread/bd-1?project={}", bus.key());
+        server.rpc(token, "resources/read", json!({"uri": uri}))
+    };
+    for noun in nouns {
+        let refused = look(&guest, "", noun);
+        assert_eq!(code(&refused), "AGENT_NOT_REGISTERED", "{noun:?}: {refused}");
+        assert_eq!(look(&server.token, "", noun)["ok"], true, "the owner may: {noun:?}");
+    }
+    assert!(read(&guest)["error"].is_object() && read(&server.token)["result"].is_object());
+    assert_eq!(look(&guest, "", &["playbook", "STORE_BUSY"])["ok"], true, "that is a text of the program's");
+    assert_eq!(server.call_with(&guest, "Mallory", "start", json!({}))["ok"], true);
+    for noun in nouns {
+        for agent in ["", "Mallory"] {
+            assert_eq!(look(&guest, agent, noun)["ok"], true, "{agent} {noun:?}");
+        }
+    }
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("human", ["suspend", "Mallory"]).success();
+    assert_eq!(
+        code(&look(&guest, "", &["agents"])),
+        "AGENT_NOT_REGISTERED",
+        "it is kept from acting, and from that too"
+    );
+}
+
+#[test]
 fn a_yes_from_elsewhere_takes_no_step_that_is_a_persons() {
     let bus = Bus::with(&["BlueLake"]);
     let server = Server::start(&bus);

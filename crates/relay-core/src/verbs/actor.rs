@@ -110,9 +110,9 @@ pub(super) fn acting(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<Actor> {
     }
 }
 
-/// Through whose eyes a call reads: without any agent, as anyone of the project.
+/// Through whose eyes a call reads: without any agent, as anyone of the project, for those who are of it.
 pub(super) fn viewer(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<(Viewer, Option<Actor>)> {
-    if !ctx.caller.human && meant(ctx, facts)?.is_none() {
+    if !ctx.caller.human && meant(ctx, facts)?.is_none() && is_of_the_project(ctx, facts)? {
         return Ok((Viewer::Anyone, None));
     }
     let actor = acting(ctx, facts)?;
@@ -123,9 +123,18 @@ pub(super) fn viewer(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<(Viewer, Option
     Ok((viewer, Some(actor)))
 }
 
+/// The owner of the stores, and whoever has an active agent here.
+fn is_of_the_project(ctx: &Ctx<'_>, facts: &dyn Facts) -> Result<bool> {
+    if !ctx.caller.separate {
+        return Ok(true);
+    }
+    let is_own = |agent: &Agent| ctx.owns(agent) && state(ctx, agent) == Standing::Active;
+    Ok(facts.agents()?.iter().any(is_own))
+}
+
 /// Only the credential that registered an agent may act as it.
 pub(super) fn owned(ctx: &Ctx<'_>, agent: &Agent) -> Result<()> {
-    if agent.credential == ctx.caller.credential {
+    if ctx.owns(agent) {
         return Ok(());
     }
     Err(Code::IdentityMismatch

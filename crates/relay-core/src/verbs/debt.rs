@@ -215,7 +215,7 @@ impl Ledger<'_> {
 
     /// How much of an inbox is unread is known to those whose inbox it is.
     fn pile(&self, agent: &Agent) -> Result<Option<DebtItem>> {
-        let is_own = *self.viewer == Viewer::Human || agent.credential == self.ctx.caller.credential;
+        let is_own = *self.viewer == Viewer::Human || self.ctx.owns(agent);
         if !is_own || actor::state(self.ctx, agent) == Standing::Retired {
             return Ok(None);
         }
@@ -274,7 +274,7 @@ impl Ledger<'_> {
             return Ok(me.to_string());
         }
         let is_here = |agent: &Agent| {
-            agent.credential == self.ctx.caller.credential
+            self.ctx.owns(agent)
                 && actor::state(self.ctx, agent) == Standing::Active
                 && debtor.is_none_or(|debtor| !agent.name.as_str().eq_ignore_ascii_case(debtor))
         };

@@ -33,6 +33,7 @@ pub mod wait;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::agent::Agent;
 use crate::domain::limits::{Limits, SESSION_BYTES, WHY_BYTES};
 use crate::domain::name::{AgentName, HUMAN, ProjectKey};
 use crate::domain::pattern::Pattern;
@@ -69,6 +70,8 @@ pub struct Ctx<'a> {
 pub struct Caller {
     /// What reached the bus; an agent belongs to the one that registered it.
     pub credential: String,
+    /// It reached a server with a credential of its own, and is not the owner of the stores.
+    pub separate: bool,
     /// `--agent`.
     pub named: Option<AgentName>,
     /// `RELAY_AGENT`.
@@ -96,7 +99,7 @@ impl Caller {
             return Err(Code::AgentNameInvalid.refuse(text));
         }
         let variable = variable.map(AgentName::parse).transpose()?;
-        Ok(Caller { credential, named, variable, session, human: false })
+        Ok(Caller { credential, named, variable, session, ..Caller::default() })
     }
 
     /// The human, who has shown the credential for that.
@@ -343,6 +346,11 @@ pub fn acting_party(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts) -> Result<cr
 }
 
 impl Ctx<'_> {
+    /// Whether the credential behind this call is the one that registered the agent.
+    pub(crate) fn owns(&self, agent: &Agent) -> bool {
+        agent.credential == self.caller.credential
+    }
+
     /// The same caller with a fresh look at the clock and another key: for the steps of a playbook.
     pub(crate) fn step(&self, key: &str) -> Ctx<'_> {
         self.later(Key { text: key.to_owned(), chosen: true })

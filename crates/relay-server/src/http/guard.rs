@@ -93,6 +93,7 @@ fn let_in(shared: &Shared, request: &Request) -> Result<Origin, Turned> {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     Ok(Origin {
         credential,
+        separate: token.separate,
         project: said(PROJECT).or_else(|| shared.config.project.clone()),
         agent: said(AGENT),
         session: None,

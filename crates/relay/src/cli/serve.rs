@@ -133,6 +133,7 @@ fn serve_one(app: &App) -> Result<()> {
     };
     let origin = Origin {
         credential: credential(),
+        separate: false,
         project,
         agent: app.globals.agent.clone().or_else(environment::agent),
         session: environment::session(),
