@@ -99,6 +99,72 @@ fn what_another_tried_is_no_try_of_the_owners() {
 }
 
 #[test]
+fn an_answer_is_given_again_to_the_credential_that_had_it() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let guest = token(&bus, "guest", &["--separate"]);
+    let keyed = |key: &str| json!({"idempotency_key": key});
+    // Without a name: the same key is another request.
+    let start = |token: &str| text(&server.call_with(token, "", "start", keyed("first"))["result"]["agent"]["name"]);
+    let (own, theirs) = (start(&server.token), start(&guest));
+    assert_ne!(own, theirs);
+    assert_eq!((start(&server.token), start(&guest)), (own.clone(), theirs.clone()), "each its own, again");
+    // With a name: it is not theirs, whatever was answered.
+    server.does("BlueLake", "start", keyed("second"));
+    assert_eq!(code(&server.call_with(&guest, "BlueLake", "start", keyed("second"))), "AGENT_NAME_TAKEN");
+    let joins = json!({"thread": "bd-1", "idempotency_key": "third"});
+    server.does("BlueLake", "prepare", joins.clone());
+    assert_eq!(code(&server.call_with(&guest, "BlueLake", "prepare", joins)), "IDENTITY_MISMATCH");
+    // After a rebuild the keys are known to be used, whoever used them.
+    assert_eq!(server.stop(), 0);
+    bus.relay("", ["drain", "--wait"]).success();
+    bus.relay("", ["rebuild", "store", "--from-archive"]).success();
+    let server = Server::start(&bus);
+    for token in [&server.token, &guest] {
+        assert_eq!(code(&server.call_with(token, "", "start", keyed("first"))), "IDEMPOTENCY_REUSED");
+    }
+    assert_eq!(server.call_with(&guest, "", "start", keyed("fourth"))["ok"], true);
+}
+
+#[test]
+fn a_session_of_another_is_not_taken() {
+    let bus = Bus::new();
+    let server = Server::start(&bus);
+    let guest = token(&bus, "guest", &["--separate"]);
+    let start = |token: &str, agent: Option<&str>| {
+        let sent = json!({"request": {"verb": "start"}, "session": "s-1", "agent": agent, "key": "first"});
+        ask(&server, token, sent).1
+    };
+    let own = text(&start(&server.token, None)["result"]["agent"]["name"]);
+    assert_eq!(code(&start(&guest, None)), "AGENT_NAME_TAKEN");
+    assert_eq!(start(&guest, Some("Mallory"))["ok"], true);
+    let poll = json!({"request": {"verb": "poll"}, "session": "s-1"});
+    assert_eq!(code(&ask(&server, &guest, poll.clone()).1), "IDENTITY_MISMATCH");
+    assert_eq!(ask(&server, &server.token, poll).1["ok"], true, "it still speaks for {own}");
+    assert_eq!(code(&start(&guest, None)), "AGENT_NAME_TAKEN", "and its answer is not given away");
+}
+
+#[test]
+fn a_subagent_has_a_parent_of_its_own_credential() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let guest = token(&bus, "guest", &["--separate"]);
+    let register = |token: &str, name: Option<&str>, parent: &str, variable: Option<&str>| {
+        let request = json!({"verb": "start", "parent": parent});
+        ask(&server, token, json!({"request": request, "agent": name, "variable": variable, "session": "s-1"})).1
+    };
+    let tip = bus.tip();
+    for (name, variable) in [(Some("Helper"), None), (None, Some("BlueLake")), (None, None)] {
+        assert_eq!(code(&register(&guest, name, "BlueLake", variable)), "IDENTITY_MISMATCH", "{name:?}");
+    }
+    assert_eq!(bus.tip(), tip);
+    assert_eq!(server.call_with(&guest, "Mallory", "start", json!({}))["ok"], true);
+    assert_eq!(register(&guest, Some("Helper"), "Mallory", None)["ok"], true);
+    assert_eq!(code(&register(&guest, Some("Helper"), "BlueLake", None)), "IDENTITY_MISMATCH", "nor later");
+    assert_eq!(register(&server.token, Some("Aide"), "BlueLake", None)["ok"], true);
+}
+
+#[test]
 fn whoever_has_no_agent_in_a_project_reads_nothing_of_it() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     let id = bus.send("BlueLake", "RedForest", "bd-1", "Login");

@@ -74,9 +74,7 @@ struct Prepared {
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(&ctx.caller, ctx.limits, ctx.repository, input)?;
     let wanted = Wanted::new(ctx, &input.start.path)?;
-    let told = write_as(ctx, "prepare", Who::Newcomer(start::scope(ctx, &input.start)), input, |writing| {
-        story(writing, input, &wanted)
-    })?;
+    let told = write_as(ctx, "prepare", Who::Newcomer(&input.start), input, |writing| story(writing, input, &wanted))?;
     digest(ctx, input, told)
 }
 

@@ -364,7 +364,7 @@ fn twin_in(home: &Ctx<'_>, (there, project): (&Writing<'_>, &ProjectKey), id: Nu
 /// The sender's copy, keyed by the number that the other project gave.
 pub(super) fn keep_copy(
     ctx: &Ctx<'_>,
-    who: Who,
+    who: Who<'_>,
     (name, project): (&AgentName, &ProjectKey),
     outgoing: &Outgoing,
     posted: &Posted,

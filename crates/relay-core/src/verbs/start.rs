@@ -98,9 +98,7 @@ pub(super) struct Started {
 pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     check(&ctx.caller, ctx.limits, ctx.repository, input)?;
     let wanted = Wanted::new(ctx, &input.path)?;
-    let told = write_as(ctx, "start", Who::Newcomer(scope(ctx, input)), input, |writing| {
-        story(writing, input, &wanted, None)
-    })?;
+    let told = write_as(ctx, "start", Who::Newcomer(input), input, |writing| story(writing, input, &wanted, None))?;
     situation(ctx, told)
 }
 
@@ -123,11 +121,18 @@ pub(super) fn check(caller: &Caller, limits: &Limits, repository: &dyn Repositor
     wanted::parse_all(limits, &input.path, &repository.roots()).map(drop)
 }
 
-/// Under which name a starting agent's keys are kept: it may not have one yet.
-pub(super) fn scope(ctx: &Ctx<'_>, input: &Input) -> String {
-    let name = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(AgentName::key);
-    let session = input.session.as_ref().or(ctx.caller.session.as_ref());
-    name.unwrap_or_else(|| format!("session {}", session.map(String::as_str).unwrap_or_default()))
+/// Under which name a starting agent's keys are kept: it may not have one yet. Nobody is answered what was answered to another
+/// credential, so one that says another's name, or that has none and is not the owner's, looks under its own.
+pub(super) fn scope(ctx: &Ctx<'_>, facts: &dyn Facts, input: &Input) -> Result<String> {
+    let caller = &ctx.caller;
+    let (scope, is_own) = match caller.named.as_ref().or(caller.variable.as_ref()) {
+        Some(name) => (name.key(), facts.agent(name)?.is_none_or(|agent| ctx.owns(&agent))),
+        None => {
+            let session = input.session.as_ref().or(caller.session.as_ref());
+            (format!("session {}", session.map(String::as_str).unwrap_or_default()), !caller.separate)
+        }
+    };
+    Ok(if is_own { scope } else { format!("{} {scope}", caller.credential) })
 }
 
 /// Registers or resumes, and claims what was asked for. The writing goes on as the agent.
@@ -137,14 +142,15 @@ pub(super) fn story(
     wanted: &Wanted,
     reason: Option<ThreadId>,
 ) -> Result<Started> {
+    let parent = input.parent.as_ref().map(|parent| parent_of(writing, parent)).transpose()?;
     let (name, new) = match wished(writing, input)? {
         Some(name) => match writing.tx.agent(&name)? {
             Some(agent) => (resume(writing, agent, &name, input)?, false),
-            None => (register(writing, name, input)?, true),
+            None => (register(writing, name, parent, input)?, true),
         },
         None => {
             let name = fresh_name(writing)?;
-            (register(writing, name, input)?, true)
+            (register(writing, name, parent, input)?, true)
         }
     };
     let agent = writing
@@ -174,13 +180,17 @@ fn wished(writing: &Writing<'_>, input: &Input) -> Result<Option<AgentName>> {
     actor::meant(&ctx, &*writing.tx)
 }
 
-/// The session that the agent is bound to from now on, if this start brings one. A subagent takes nobody's.
+/// The session that the agent is bound to from now on, if this start brings one. A subagent takes nobody's, and no credential
+/// takes another's: whoever is in there acts by it.
 fn session(writing: &Writing<'_>, name: &AgentName, is_subagent: bool, input: &Input) -> Result<Option<String>> {
     let harness = writing.ctx.caller.session.as_ref();
     let Some(session) = Agent::session_to_bind(is_subagent, input.session.as_ref(), harness) else {
         return Ok(None);
     };
-    let is_anothers = is_subagent && speaks_for(writing, session)?.is_some_and(|owner| !owner.same_as(name));
+    let is_anothers = writing
+        .tx
+        .agent_of_session(session)?
+        .is_some_and(|owner| !owner.name.same_as(name) && (is_subagent || !writing.ctx.owns(&owner)));
     Ok(Some(session.clone()).filter(|_| !is_anothers))
 }
 
@@ -198,7 +208,7 @@ fn resume(writing: &mut Writing<'_>, agent: Agent, wished: &AgentName, input: &I
             format!("`{wished}` differs from {} only in case, and names are unique without regard to case", agent.name),
         ));
     }
-    if agent.credential != ctx.caller.credential {
+    if !ctx.owns(&agent) {
         return Err(taken(&agent, format!("{} belongs to {}", agent.name, agent.credential)));
     }
     not_anothers(writing, &agent, input)?;
@@ -245,21 +255,16 @@ fn taken(agent: &Agent, why: String) -> Refusal {
     Code::AgentNameTaken.refuse(why).with("name", agent.name.as_str())
 }
 
-fn register(writing: &mut Writing<'_>, name: AgentName, input: &Input) -> Result<AgentName> {
-    let parent = match &input.parent {
-        Some(parent) => Some(
-            writing
-                .tx
-                .agent(parent)?
-                .ok_or_else(|| {
-                    Code::AgentNotRegistered
-                        .refuse(format!("the parent {parent} is not registered"))
-                        .with("name", parent.as_str())
-                })?
-                .name,
-        ),
-        None => None,
-    };
+/// The agent whose subagent this is. It shares its claims, so it must be one's own.
+fn parent_of(writing: &Writing<'_>, name: &AgentName) -> Result<AgentName> {
+    let parent = writing.tx.agent(name)?.ok_or_else(|| {
+        Code::AgentNotRegistered.refuse(format!("the parent {name} is not registered")).with("name", name.as_str())
+    })?;
+    actor::owned(writing.ctx, &parent)?;
+    Ok(parent.name)
+}
+
+fn register(writing: &mut Writing<'_>, name: AgentName, parent: Option<AgentName>, input: &Input) -> Result<AgentName> {
     let session = session(writing, &name, parent.is_some(), input)?;
     let texts: Vec<_> = input.task.as_ref().map(|task| writing.text("task", task)).into_iter().collect();
     let what = Happened::AgentRegistered {

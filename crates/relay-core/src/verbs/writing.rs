@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::actor::{self, Actor};
-use super::{Ctx, crossing, post};
+use super::{Ctx, crossing, post, start};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal, Text, hex, text_hash};
 use crate::domain::name::{AgentName, Party};
@@ -35,10 +35,10 @@ pub(super) struct Told<T> {
 }
 
 /// Who may tell the story.
-pub(super) enum Who {
+pub(super) enum Who<'a> {
     Registered,
-    /// `start` and its kin; the text is the scope of their keys.
-    Newcomer(String),
+    /// `start` and its kin.
+    Newcomer(&'a start::Input),
     Guest(Party),
     /// An agent that was let through in an earlier turn of the same command.
     LetThrough(Box<Agent>),
@@ -99,7 +99,7 @@ where
 pub(super) fn write_as<T, R>(
     ctx: &Ctx<'_>,
     verb: &'static str,
-    who: Who,
+    who: Who<'_>,
     request: &R,
     story: impl FnOnce(&mut Writing<'_>) -> Result<T>,
 ) -> Result<Told<T>>
@@ -125,7 +125,7 @@ where
 }
 
 /// Takes the turn. What an earlier command left between two projects is completed first, without holding the gate.
-pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing<'a>> {
+pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who<'_>) -> Result<Writing<'a>> {
     let name = ctx.caller.named.as_ref().or(ctx.caller.variable.as_ref()).map(ToString::to_string).unwrap_or_default();
     let errand = Errand { verb, agent: &name, wait: ctx.limits.gate_wait, durable: true };
     let mut tx = ctx.store.begin(errand)?;
@@ -136,7 +136,7 @@ pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who) -> Result<Writing
     }
     let actor = match who {
         Who::Registered => actor::acting(ctx, &*tx)?,
-        Who::Newcomer(scope) => Actor::Newcomer(scope),
+        Who::Newcomer(input) => Actor::Newcomer(start::scope(ctx, &*tx, input)?),
         Who::Guest(party) => Actor::Guest(party),
         Who::LetThrough(agent) => Actor::Agent(agent),
         Who::Absent(name) => Actor::Absent(name),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use relay_core::archive::{Cursor, Entry};
 use relay_core::domain::event::{Happened, Number, hex};
-use relay_core::domain::name::{Party, ProjectKey};
+use relay_core::domain::name::{AgentName, Party, ProjectKey};
 use relay_core::domain::shell;
 use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
@@ -309,17 +309,20 @@ fn use_up(connection: &Connection, entry: &Entry) -> rusqlite::Result<u64> {
         Party::Agent(agent) => agent.key(),
         other => other.to_string(),
     }];
-    // Whoever starts without a name is known by its session.
-    if let Happened::AgentRegistered { session, .. } | Happened::AgentResumed { session, .. } = &entry.payload.what {
-        scopes.push(by_session(session.as_deref().unwrap_or_default()));
+    // Whoever starts without a name is known by its session, and one that does not own the stores by its credential too. Who
+    // owned them is not in the history, so both are used up.
+    if let Happened::AgentRegistered { agent, session, .. } | Happened::AgentResumed { agent, session, .. } =
+        &entry.payload.what
+    {
+        scopes.extend(by_session(&credential(connection, agent)?, session.as_deref().unwrap_or_default()));
     }
     // A subagent that has no name yet starts in the environment of its parent, and is known as that.
-    if let Happened::AgentRegistered { parent: Some(parent), .. } = &entry.payload.what {
+    if let Happened::AgentRegistered { credential, parent: Some(parent), .. } = &entry.payload.what {
         let sql = "SELECT session FROM sessions WHERE agent = ?1";
         let mut sessions = connection.prepare_cached(sql)?;
         let sessions = sessions.query_map([parent.key()], |row| row.get::<_, String>(0))?;
         for session in sessions {
-            scopes.push(by_session(&session?));
+            scopes.extend(by_session(credential, &session?));
         }
         scopes.push(parent.key());
     }
@@ -331,8 +334,14 @@ fn use_up(connection: &Connection, entry: &Entry) -> rusqlite::Result<u64> {
     Ok(u64::from(added > 0))
 }
 
-fn by_session(session: &str) -> String {
-    format!("session {session}")
+fn by_session(credential: &str, session: &str) -> [String; 2] {
+    let scope = format!("session {session}");
+    [format!("{credential} {scope}"), scope]
+}
+
+fn credential(connection: &Connection, agent: &AgentName) -> rusqlite::Result<String> {
+    let sql = "SELECT credential FROM agents WHERE name = ?1";
+    connection.prepare_cached(sql)?.query_row([agent.as_str()], |row| row.get(0))
 }
 
 /// What SQLite keeps a store in.

@@ -106,7 +106,7 @@ fn ask_across(ctx: &Ctx<'_>, input: &Input, there: &AgentName, project: &Project
 /// This project's copy of a request that the other one has recorded, for the agent that it named.
 pub(in crate::verbs) fn keep_copy(
     ctx: &Ctx<'_>,
-    who: Who,
+    who: Who<'_>,
     (name, project): (&AgentName, &ProjectKey),
     input: &Input,
     theirs: &str,
