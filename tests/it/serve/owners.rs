@@ -209,6 +209,48 @@ fn whoever_has_no_agent_in_a_project_reads_nothing_of_it() {
 }
 
 #[test]
+fn what_somebody_has_read_is_known_to_its_own_credential_and_the_human() {
+    let bus = Bus::with(&["BlueLake"]);
+    bus.relay("", ["token", "human"]).success();
+    let server = Server::start(&bus);
+    let guest = token(&bus, "guest", &["--separate"]);
+    assert_eq!(server.call_with(&guest, "Mallory", "start", json!({}))["ok"], true);
+    for (from, to) in [("BlueLake", "Mallory"), ("Mallory", "BlueLake"), ("BlueLake", "human")] {
+        let whose = |agent: &str| if agent == "Mallory" { guest.clone() } else { server.token.clone() };
+        let said = json!({"to": [to], "subject": "Login", "body": "b", "thread": "bd-1", "ack_required": true});
+        let id = server.call_with(&whose(from), from, "send", said)["result"]["message"]["id"].as_u64().unwrap();
+        if to == "human" {
+            bus.relay("human", ["poll", "--read"]).success();
+            bus.relay("human", ["ack", &id.to_string()]).success();
+        } else {
+            server.call_with(&whose(to), to, "poll", json!({"read": true}));
+            server.call_with(&whose(to), to, "ack", json!({"ids": [id]}));
+        }
+    }
+    let of_kind = |answer: &Value, kind: &str| {
+        let events = answer["result"]["events"].as_array().unwrap_or_else(|| panic!("{answer}")).clone();
+        events.iter().filter(|event| event["kind"] == kind).map(|event| text(&event["actor"])).collect::<Vec<_>>()
+    };
+    let events = json!({"what": ["events"]});
+    let own = server.call("BlueLake", "look", events.clone());
+    let anyone = server.call("", "look", events.clone());
+    let theirs = server.call_with(&guest, "Mallory", "look", events);
+    let all = bus.relay("human", ["look", "events"]).success().json();
+    for kind in ["mail_surfaced", "mail_read"] {
+        assert_eq!(of_kind(&own, kind), ["BlueLake"], "{kind}");
+        assert_eq!(of_kind(&anyone, kind), ["BlueLake"], "{kind}");
+        assert_eq!(of_kind(&theirs, kind), ["Mallory"], "{kind}");
+        assert_eq!(of_kind(&all, kind), ["Mallory", "BlueLake", "human"], "{kind}");
+    }
+    for seen in [&own, &anyone, &theirs, &all] {
+        assert_eq!(of_kind(seen, "mail_acked"), ["Mallory", "BlueLake", "human"], "an ack is for everybody");
+    }
+    let exported = bus.text("BlueLake", ["export", "--format", "jsonl"]).success().stdout;
+    let lines: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(of_kind(&json!({"result": {"events": lines}}), "mail_read"), ["BlueLake"]);
+}
+
+#[test]
 fn a_yes_from_elsewhere_takes_no_step_that_is_a_persons() {
     let bus = Bus::with(&["BlueLake"]);
     let server = Server::start(&bus);

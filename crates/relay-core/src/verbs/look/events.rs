@@ -7,8 +7,9 @@ use super::filter::{Sieve, followed};
 use super::{Input, Looking, Outcome};
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, Happened, Number};
-use crate::domain::name::ProjectKey;
+use crate::domain::name::{Party, ProjectKey};
 use crate::domain::telling::tell;
+use crate::domain::view::Viewer;
 use crate::store::{Facts, Result};
 use crate::verbs::writing::internal;
 use crate::wire::v1::EventShape;
@@ -205,6 +206,7 @@ pub(in crate::verbs) fn hide(looking: &Looking<'_>, event: &Event) -> Result<Opt
             }
             _ => false,
         },
+        Happened::MailSurfaced { agent, .. } | Happened::MailRead { agent, .. } if !is_own(looking, agent)? => false,
         Happened::MailSurfaced { agent, messages, contested } => {
             keep_visible(looking, messages, |copy| copy.recipient == *agent)?;
             !messages.is_empty() || !contested.is_empty()
@@ -235,6 +237,15 @@ pub(in crate::verbs) fn hide(looking: &Looking<'_>, event: &Event) -> Result<Opt
         _ => true,
     };
     Ok(stays.then_some(what))
+}
+
+/// What somebody was shown and has read is known to the credential that it belongs to, and to the human.
+fn is_own(looking: &Looking<'_>, party: &Party) -> Result<bool> {
+    match (&looking.viewer, party) {
+        (Viewer::Human, _) => Ok(true),
+        (_, Party::Agent(name)) => Ok(looking.facts.agent(name)?.is_some_and(|agent| looking.ctx.owns(&agent))),
+        _ => Ok(false),
+    }
 }
 
 fn sees(looking: &Looking<'_>, message: Number) -> Result<bool> {
