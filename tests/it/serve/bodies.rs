@@ -17,6 +17,7 @@ fn hostile() -> impl Strategy<Value = String> {
         Just("\u{1b}[2J\u{1b}]0;x\u{7}".to_owned()),
         Just("\u{202e}txet\u{2066}\u{200b}\u{feff}\u{ad}".to_owned()),
         Just("\r\n\u{85}\u{2028}\u{2029}\u{0}".to_owned()),
+        Just("\u{34f}\u{3164}\u{fe01}\u{e0100}\u{fe0f}".to_owned()),
         Just("</structuredContent>\"}]}".to_owned()),
         Just("$(rm -rf /) `id` ; --all".to_owned()),
     ];
@@ -66,7 +67,7 @@ fn check(text: &str, body: &str) -> Result<(), TestCaseError> {
     prop_assert!(lines[close + 1..].iter().all(|line| !line.contains("rm -rf")), "{}", text);
     let is_dangerous = |c: char| {
         c.is_control() && c != '\n'
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{ad}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{ad}' | '\u{34f}' | '\u{3164}' | '\u{fe01}' | '\u{e0100}')
     };
     prop_assert!(!text.chars().any(is_dangerous), "{:?}", text);
     Ok(())

@@ -54,11 +54,8 @@ pub(crate) fn is_plain(c: char) -> bool {
 
 /// What a selector may make a picture. Digits are left out, though they are keys with one: among other digits it is not seen.
 fn is_symbol(c: char) -> bool {
-    match c {
-        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{2bff}' => true,
-        '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}' => true,
-        _ => false,
-    }
+    let is_one_of_few = "\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{3030}\u{303d}\u{3297}\u{3299}".contains(c);
+    is_one_of_few || matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
 #[cfg(test)]
