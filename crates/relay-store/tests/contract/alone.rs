@@ -50,8 +50,11 @@ impl<'a> Alone<'a> {
 
     /// A context of its own: with others of the same caller it shares the project and the clock.
     pub fn with<T>(&self, agent: &str, key: &str, act: impl FnOnce(&Ctx<'_>) -> T) -> T {
+        self.with_caller(Caller { credential: "uid:1".into(), named: Some(name(agent)), ..Caller::default() }, key, act)
+    }
+
+    pub fn with_caller<T>(&self, caller: Caller, key: &str, act: impl FnOnce(&Ctx<'_>) -> T) -> T {
         let (store, limits) = (self.place.open(), Limits::default());
-        let named = Some(name(agent));
         act(&Ctx {
             store: &*store,
             bus: self,
@@ -61,7 +64,7 @@ impl<'a> Alone<'a> {
             random: &SystemRandom,
             limits: &limits,
             project: ProjectKey::resolved("/srv/app"),
-            caller: Caller { credential: "uid:1".into(), named, ..Caller::default() },
+            caller,
             key: Key { text: key.to_owned(), chosen: false },
             now: self.now(),
             pid: std::process::id(),

@@ -9,6 +9,7 @@ mod batch;
 mod claims;
 mod facts;
 mod mail;
+mod owners;
 mod presence;
 mod reading;
 mod syncs;
