@@ -10,7 +10,8 @@ pub enum Viewer {
     /// The person in charge, with the human's credential.
     Human,
     Agent(Party),
-    /// The store's owner without an agent, or somebody who has agents here and names none of them: sees what every registered agent sees.
+    /// The store's owner without an agent, or somebody who has agents here and names none: sees what every registered agent
+    /// sees.
     Anyone,
 }
 
