@@ -71,6 +71,7 @@ mod mcp_clients;
 mod mcp_conformance;
 mod mcp_place;
 mod mcp_story;
+mod mcp_text;
 mod mcp_tools;
 mod model;
 mod model_finds;

@@ -34,6 +34,15 @@ pub enum Effect {
     Ends,
 }
 
+/// In whose words a text says what can be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speech {
+    /// For whoever has a shell.
+    Commands,
+    /// For whoever has tools and nothing else.
+    Tools,
+}
+
 /// The words of the command line, its sentences, and the processes that only it can start.
 pub trait Front: Send + Sync + 'static {
     /// The ten, in the order in which they are needed; always the same.
@@ -43,7 +52,7 @@ pub trait Front: Send + Sync + 'static {
     fn request(&self, tool: &str, arguments: Map<String, Value>) -> Result<Request>;
 
     /// An answer in sentences, coloured for a terminal. What others wrote stands between two lines with `boundary` in them.
-    fn text(&self, answer: &Answer, boundary: &str) -> String;
+    fn text(&self, answer: &Answer, speech: Speech, boundary: &str) -> String;
 
     fn clock(&self) -> Box<dyn Clock + Send + Sync>;
 

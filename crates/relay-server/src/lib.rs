@@ -16,4 +16,4 @@ mod stop;
 
 pub use ask::{Answer, Ask, Body, Origin, Said};
 pub use desk::Desk;
-pub use front::{Effect, Front, Tool};
+pub use front::{Effect, Front, Speech, Tool};

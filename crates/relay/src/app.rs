@@ -12,7 +12,7 @@ use relay_core::playbook::Setting;
 use relay_core::store::{Clock, Result, Store};
 use relay_core::verbs::{self, Caller, Ctx, Done, Key, Request, recover};
 use relay_core::wire::v1::{Answer, Failure, Signal, SignalCode};
-use relay_server::mcp;
+use relay_server::{Speech, mcp};
 use relay_store::sqlite::Sqlite;
 use relay_store::{Home, SystemRandom, repository};
 
@@ -364,7 +364,7 @@ impl App {
         if self.output.json {
             self.output.line(&Answer::new(done.verb, &done.outcome, done.signals.clone(), done.next.clone()))
         } else {
-            self.output.text(&render::done(done, now, &mcp::boundary()))
+            self.output.text(&render::done(done, now, Speech::Commands, &mcp::boundary()))
         }
     }
 
@@ -372,7 +372,7 @@ impl App {
         if self.output.json {
             self.output.line(failure);
         } else {
-            self.output.complain(&render::failure(failure));
+            self.output.complain(&render::failure(failure, Speech::Commands));
         }
         failure.error.kind.exit_status()
     }
@@ -409,7 +409,7 @@ impl App {
         let written = if self.output.json {
             self.output.line(&Answer::new(verb, said.result, said.signals, said.next))
         } else {
-            self.output.text(&render::closing(said.text, &said.signals, &said.next))
+            self.output.text(&render::closing(said.text, &said.signals, &said.next, Speech::Commands))
         };
         written.status()
     }

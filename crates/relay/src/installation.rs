@@ -15,6 +15,7 @@ use relay_core::installation::{Installation, Question};
 use relay_core::playbook::{Condition, Escalation, State, Step};
 use relay_core::store::Result;
 use relay_core::verbs::lag;
+use relay_server::Speech;
 use relay_store::notes::{Note, Places};
 use relay_store::{Home, fitness, tries};
 use serde_json::Value;
@@ -73,7 +74,7 @@ impl Installation for Here {
 
     fn show(&self, steps: &[Step]) {
         if self.is_watched() {
-            self.output.complain(&format!("The steps:\n{}", render::steps(steps)));
+            self.output.complain(&format!("The steps:\n{}", render::steps(steps, Speech::Commands)));
         }
     }
 

@@ -11,7 +11,7 @@ use relay_core::installation::{Installation, Question};
 use relay_core::playbook::{Condition, Escalation, Step};
 use relay_core::store::{Clock, Result};
 use relay_core::verbs::{Caller, Outcome, Request};
-use relay_server::{Answer, Body, Front, Tool};
+use relay_server::{Answer, Body, Front, Speech, Tool};
 use relay_store::Home;
 use relay_store::sqlite::Sqlite;
 use serde_json::{Map, Value};
@@ -36,15 +36,14 @@ impl Front for Served {
     }
 
     fn request(&self, tool: &str, arguments: Map<String, Value>) -> Result<Request> {
-        let known = tools::TOOLS.iter().find(|known| known.told.name == tool);
-        let known = known.ok_or_else(|| Code::InputInvalid.refuse(format!("there is no tool {tool:?}")))?;
+        let known = tools::find(tool).ok_or_else(|| Code::InputInvalid.refuse(format!("there is no tool {tool:?}")))?;
         tools::request(known, arguments)
     }
 
-    fn text(&self, answer: &Answer, boundary: &str) -> String {
+    fn text(&self, answer: &Answer, speech: Speech, boundary: &str) -> String {
         match &answer.body {
-            Body::Done(done) => render::done(done, answer.at, boundary),
-            Body::Failed(failure) => render::failure(failure),
+            Body::Done(done) => render::done(done, answer.at, speech, boundary),
+            Body::Failed(failure) => render::failure(failure, speech),
         }
     }
 

@@ -3,6 +3,7 @@
 //! The result is shown (in hints and next steps) and perhaps pasted; relay itself never runs it.
 
 use std::fmt::Write;
+use std::str::Chars;
 
 /// One word, quoted only where a shell would otherwise read something else into it.
 #[must_use]
@@ -28,6 +29,54 @@ pub fn line<S: AsRef<str>>(argv: &[S]) -> String {
 #[must_use]
 pub fn flag(flag: &str, value: &str) -> Vec<String> {
     if value.starts_with('-') { vec![format!("{flag}={value}")] } else { vec![flag.to_owned(), value.to_owned()] }
+}
+
+/// The words of a line that [`line`] wrote; none where it could not have.
+#[must_use]
+pub fn words(line: &str) -> Option<Vec<String>> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' => words.extend(word.take()),
+            '\'' => word.get_or_insert_default().push_str(&until_quote(&mut rest)?),
+            '$' if rest.as_str().starts_with('\'') => word.get_or_insert_default().push_str(&spelled_out(&mut rest)?),
+            '\\' => word.get_or_insert_default().push(rest.next()?),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+fn until_quote(rest: &mut Chars<'_>) -> Option<String> {
+    let (quoted, after) = rest.as_str().split_once('\'')?;
+    let quoted = quoted.to_owned();
+    *rest = after.chars();
+    Some(quoted)
+}
+
+/// What [`escaped`] wrote, from the quote behind its `$` on.
+fn spelled_out(rest: &mut Chars<'_>) -> Option<String> {
+    rest.next()?;
+    let mut bytes = Vec::new();
+    loop {
+        match rest.next()? {
+            '\'' => return String::from_utf8(bytes).ok(),
+            '\\' => match rest.next()? {
+                'n' => bytes.push(b'\n'),
+                'r' => bytes.push(b'\r'),
+                't' => bytes.push(b'\t'),
+                c @ '0'..='7' => {
+                    let digits: String = [c, rest.next()?, rest.next()?].iter().collect();
+                    bytes.push(u8::from_str_radix(&digits, 8).ok()?);
+                }
+                c => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+            },
+            c => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+        }
+    }
 }
 
 /// Bytes without a meaning to the shell in any place of a word; so neither `~` nor `#` is one.
@@ -182,6 +231,32 @@ mod tests {
         assert_eq!(flag("--why", "so"), ["--why", "so"]);
         assert_eq!(flag("--why", ""), ["--why", ""]);
         assert_eq!(flag("--why", "-x=y"), ["--why=-x=y"]);
+    }
+
+    #[test]
+    fn a_line_reads_back_as_its_words() {
+        let hostile = [
+            "a",
+            "",
+            "two words",
+            "it's",
+            "'",
+            "''",
+            "a\\b",
+            "$x",
+            "$'x'",
+            "\u{1b}[31m",
+            "it's\n\\n",
+            "\u{7}1",
+            "\u{202e}é",
+            "é",
+        ];
+        assert_eq!(words(&line(&hostile)), Some(hostile.map(str::to_owned).to_vec()));
+        assert_eq!(words("relay ack 7"), Some(vec!["relay".to_owned(), "ack".to_owned(), "7".to_owned()]));
+        assert_eq!(words(""), Some(Vec::new()));
+        for unfinished in ["'a", "$'a", r"$'\0", "a\\"] {
+            assert_eq!(words(unfinished), None, "{unfinished}");
+        }
     }
 
     #[test]

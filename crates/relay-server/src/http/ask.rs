@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Shared, answers};
 use crate::ask::{Answer, Ask, Body, Origin, Said};
+use crate::front::Speech;
 use crate::mcp::{Slot, boundary};
 
 /// What is sent. The same word as everywhere: it is what [`Ask`] is made of.
@@ -125,7 +126,7 @@ async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Res
     }
     let reply = Reply {
         line: answer.line(),
-        text: desk.front().text(&answer, &boundary()),
+        text: desk.front().text(&answer, Speech::Commands, &boundary()),
         status: match &answer.body {
             Body::Done(_) => 0,
             Body::Failed(failure) => failure.error.kind.exit_status(),

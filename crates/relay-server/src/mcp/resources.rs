@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::{Handler, tools};
 use crate::ask::{Answer, Ask, Body, Origin, Said};
+use crate::front::Speech;
 
 const SCHEME: &str = "relay://";
 const TEXT: &str = "text/plain";
@@ -57,7 +58,7 @@ pub async fn read(
     if let Body::Failed(_) = &answer.body {
         return Err(unreadable(uri, &answer));
     }
-    let text = tools::plain(&handler.desk.front().text(&answer, &tools::boundary()));
+    let text = tools::plain(&handler.desk.front().text(&answer, Speech::Tools, &tools::boundary()));
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into())
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{Handler, ours};
 use crate::ask::{Answer, Said};
-use crate::front::{self, Effect, Front};
+use crate::front::{self, Effect, Front, Speech};
 
 /// The list is the same whatever is in the store, and for everybody.
 pub fn list(front: &dyn Front) -> ListToolsResult {
@@ -76,7 +76,7 @@ fn said(arguments: &mut JsonObject) -> Said {
 
 /// The one answer shape, and the same as sentences.
 fn result(front: &dyn Front, answer: &Answer) -> CallToolResult {
-    let content = vec![ContentBlock::text(plain(&front.text(answer, &boundary())))];
+    let content = vec![ContentBlock::text(plain(&front.text(answer, Speech::Tools, &boundary())))];
     let mut result = if answer.is_ok() { CallToolResult::success(content) } else { CallToolResult::error(content) };
     result.structured_content = Some(answer.json());
     if answer.is_ok() {

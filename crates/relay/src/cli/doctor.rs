@@ -10,6 +10,7 @@ use relay_core::error::{Code, Refusal};
 use relay_core::installation::Installation;
 use relay_core::playbook::{self, Condition, Fails, Setting};
 use relay_core::store::{Clock, Result, Store};
+use relay_server::Speech;
 use relay_store::filesystem::private_folder;
 use relay_store::notes::Note;
 use relay_store::{Home, fitness};
@@ -223,7 +224,7 @@ fn said(project: Option<&ProjectKey>, found: &[Finding], mended: &Mended) -> Sai
         let class = finding.class.as_ref().map(|class| format!(" [{class}]")).unwrap_or_default();
         let _ = writeln!(text, "{mark} {}: {}{class}", finding.check, escape_line(&finding.text));
         if finding.severity > Severity::Ok {
-            text.push_str(&render::steps(&finding.playbook));
+            text.push_str(&render::steps(&finding.playbook, Speech::Commands));
         }
     }
     let result = json!({"project": project, "worst": worst, "checks": found,

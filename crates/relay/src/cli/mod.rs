@@ -3,6 +3,7 @@
 mod ack;
 mod atoms;
 mod backup;
+pub mod calls;
 mod cycle;
 mod doctor;
 mod drain;

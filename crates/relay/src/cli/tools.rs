@@ -84,14 +84,23 @@ fn slim_property(property: &Value) -> Value {
     Value::Object(slim)
 }
 
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.told.name == name)
+}
+
+/// The names of a tool's arguments.
+pub fn takes(tool: &Tool) -> String {
+    let properties = tool.told.schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
 /// The request that a call of a tool means. What a tool does not take is named, and so is what it lacks.
 pub fn request(tool: &Tool, arguments: Map<String, Value>) -> Result<Request> {
     let refuse = |text: String| Code::InputInvalid.refuse(text);
     let properties = tool.told.schema.get("properties").and_then(Value::as_object);
     let is_known = |name: &&String| properties.is_some_and(|known| known.contains_key(*name));
     if let Some(unknown) = arguments.keys().find(|name| !is_known(name)) {
-        let known: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        return Err(refuse(format!("{} takes no {unknown:?}; it takes {}", tool.told.name, known.join(", "))));
+        return Err(refuse(format!("{} takes no {unknown:?}; it takes {}", tool.told.name, takes(tool))));
     }
     (tool.parse)(arguments).map_err(|fault| refuse(format!("{}: {fault}", tool.told.name)))?
 }
@@ -106,7 +115,7 @@ mod tests {
     use super::*;
 
     fn find(name: &str) -> &'static Tool {
-        TOOLS.iter().find(|tool| tool.told.name == name).unwrap_or_else(|| panic!("there is no tool {name}"))
+        super::find(name).unwrap_or_else(|| panic!("there is no tool {name}"))
     }
 
     fn called(name: &str, arguments: Value) -> Result<Request> {

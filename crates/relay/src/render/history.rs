@@ -12,7 +12,7 @@ use relay_core::verbs::recover::{self, State};
 use relay_core::wire::v1::{AgentShape, EventShape, MessageShape};
 use serde_json::Value;
 
-use super::{Page, count, mail, relative, state, steps, table};
+use super::{Page, count, mail, relative, speech, state, steps, table};
 
 pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
     match outcome {
@@ -58,7 +58,10 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         Outcome::Debt { debt } if debt.is_empty() => "No debt: nothing stale, contested or overdue.\n".to_owned(),
         Outcome::Debt { debt } => debt
             .iter()
-            .map(|item| format!("{} {}\n  {}\n", item.kind.yellow(), escape_line(&item.text), item.pay.cyan()))
+            .map(|item| {
+                let pay = speech::proposal(&item.pay, page.speech);
+                format!("{} {}\n  {}\n", item.kind.yellow(), escape_line(&item.text), pay.cyan())
+            })
             .collect(),
         Outcome::Playbook(playbook) => {
             let head = format!(
@@ -67,7 +70,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
                 playbook.exit_status,
                 playbook.symptom
             );
-            format!("{head}{}", steps(&playbook.playbook))
+            format!("{head}{}", steps(&playbook.playbook, page.speech))
         }
     }
 }
@@ -117,7 +120,8 @@ fn status(status: &Status, page: &Page<'_>) -> String {
         let _ = writeln!(text, "{} for contact not answered yet.", count(status.contacts_waiting, "request"));
     }
     if status.debt > 0 {
-        let _ = writeln!(text, "{} of coordination debt: `relay look debt`.", count(status.debt, "item"));
+        let line = format!("{} of coordination debt: `relay look debt`.", count(status.debt, "item"));
+        let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
     }
     for question in &status.questions {
         let said = if question.text.is_empty() { &question.case } else { &question.text };
@@ -246,7 +250,7 @@ fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-pub fn recover(outcome: &recover::Outcome) -> String {
+pub fn recover(outcome: &recover::Outcome, page: &Page<'_>) -> String {
     let code = outcome.code.to_string();
     let mut text = match outcome.state {
         None => format!("The way out of {}:\n", code.bold()),
@@ -257,7 +261,7 @@ pub fn recover(outcome: &recover::Outcome) -> String {
             format!("The way out of {} waits for {whom}:\n", code.bold())
         }
     };
-    text.push_str(&steps(&outcome.steps));
+    text.push_str(&steps(&outcome.steps, page.speech));
     if let Some(note) = &outcome.note {
         let _ = writeln!(text, "The question lies in {}.", escape_line(note));
     }

@@ -2,17 +2,18 @@
 
 mod history;
 mod mail;
+mod speech;
 mod state;
 
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;
 use relay_core::domain::plain::escape_line;
-use relay_core::domain::shell;
 use relay_core::domain::time::Timestamp;
 use relay_core::playbook::{Step, Taken};
 use relay_core::verbs::{Done, Outcome};
 use relay_core::wire::v1::{ConflictShape, Failure, Signal};
+use relay_server::Speech;
 use serde_json::{Map, Value};
 
 /// How many findings a person is shown.
@@ -23,10 +24,11 @@ pub struct Page<'a> {
     pub now: Timestamp,
     /// Encloses bodies, so that a body cannot pretend to be relay's own words.
     pub boundary: &'a str,
+    pub speech: Speech,
 }
 
-pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
-    let page = Page { now, boundary };
+pub fn done(done: &Done, now: Timestamp, speech: Speech, boundary: &str) -> String {
+    let page = Page { now, boundary, speech };
     let text = match &done.outcome {
         Outcome::Start(outcome) => state::start(outcome, &page),
         Outcome::Prepare(outcome) => state::prepare(outcome, &page),
@@ -37,7 +39,7 @@ pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
         Outcome::Poll(outcome) => mail::poll(outcome, &page),
         Outcome::Ack(outcome) => mail::ack(outcome, &page),
         Outcome::Look(outcome) => history::look(outcome, &page),
-        Outcome::Recover(outcome) => history::recover(outcome),
+        Outcome::Recover(outcome) => history::recover(outcome, &page),
         Outcome::Policy(outcome) => state::policy(outcome),
         Outcome::Standing(outcome) => {
             let released = if outcome.released.is_empty() {
@@ -51,32 +53,33 @@ pub fn done(done: &Done, now: Timestamp, boundary: &str) -> String {
         Outcome::Leave(outcome) if outcome.left => format!("You left {}.\n", outcome.thread),
         Outcome::Leave(outcome) => format!("You were not in {}.\n", outcome.thread),
     };
-    closing(text, &done.signals, &done.next)
+    closing(text, &done.signals, &done.next, speech)
 }
 
 /// What stands under every answer: the signals, and what to do next.
-pub fn closing(mut text: String, signals: &[Signal], next: &[String]) -> String {
-    self::signals(&mut text, signals);
+pub fn closing(mut text: String, signals: &[Signal], next: &[String], speech: Speech) -> String {
+    self::signals(&mut text, signals, speech);
     if !next.is_empty() {
         let _ = writeln!(text, "{}", "Next:".bold());
         for command in next {
-            let _ = writeln!(text, "  {}", escape_line(command).cyan());
+            let _ = writeln!(text, "  {}", speech::proposal(command, speech).cyan());
         }
     }
     text
 }
 
-fn signals(text: &mut String, signals: &[Signal]) {
+fn signals(text: &mut String, signals: &[Signal], speech: Speech) {
     for signal in signals {
-        let _ = writeln!(text, "{} {}: {}", "!".yellow(), signal.code.as_str().yellow(), escape_line(&signal.text));
+        let told = speech::sentence(&signal.text, speech);
+        let _ = writeln!(text, "{} {}: {told}", "!".yellow(), signal.code.as_str().yellow());
     }
 }
 
-pub fn failure(failure: &Failure) -> String {
+pub fn failure(failure: &Failure, speech: Speech) -> String {
     let error = &failure.error;
-    let mut text = format!("{} {} [{}]\n", "Error:".red().bold(), escape_line(&error.message), error.code);
+    let mut text = format!("{} {} [{}]\n", "Error:".red().bold(), speech::sentence(&error.message, speech), error.code);
     text.push_str(&findings(&error.details));
-    text.push_str(&steps(&error.playbook));
+    text.push_str(&steps(&error.playbook, speech));
     if let Some(key) = error.idempotency_key.as_ref().filter(|_| error.retryable) {
         let _ = writeln!(text, "  {}", format!("(the key of this request: {key})").dimmed());
     }
@@ -100,15 +103,15 @@ fn findings(details: &Map<String, Value>) -> String {
 }
 
 /// The way out, step by step, with what became of each step where somebody took it.
-pub fn steps(steps: &[Step]) -> String {
+pub fn steps(steps: &[Step], speech: Speech) -> String {
     let mut text = String::new();
     for step in steps {
         let mark = step.state.map(|state| format!("{} ", mark(state))).unwrap_or_default();
         let is_open = matches!(step.state, None | Some(Taken::ToDo | Taken::Waits));
         let attended = if step.unattended || step.run.is_empty() || !is_open { "" } else { "  (for you to decide)" };
-        let _ = writeln!(text, "  {}. {mark}{}{attended}", step.step, escape_line(&step.why));
-        if !step.run.is_empty() {
-            let _ = writeln!(text, "     {}", escape_line(&shell::line(&step.run)).cyan());
+        let _ = writeln!(text, "  {}. {mark}{}{attended}", step.step, speech::sentence(&step.why, speech));
+        if let Some(run) = speech::step(step, speech) {
+            let _ = writeln!(text, "     {}", run.cyan());
         }
         // What a verb did is in the history; what an operator's command did is told here.
         if let (None, Some(Value::Object(result))) = (&step.tool, &step.result) {
