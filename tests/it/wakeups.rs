@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bus::{Bus, Run};
 use crate::effort::times;
@@ -119,7 +119,11 @@ fn an_answer_wakes_whoever_asked_for_contact() {
         bus.relay("RedForest", ["link", "--target", "BlueLake", answer]).success();
         let run = waiter.woken();
         match code {
-            None => assert_eq!(run.success().result()["link"]["state"], "accepted"),
+            None => {
+                let answer = run.success().json();
+                assert_eq!(answer["result"]["link"]["state"], "accepted");
+                assert_eq!(answer["next"], json!([]), "there is nothing left to wait for");
+            }
             Some(code) => drop(run.fails(code)),
         }
     }

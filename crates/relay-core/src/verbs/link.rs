@@ -431,7 +431,9 @@ impl Waiter for Asker {
         match link.state(ctx.now) {
             LinkState::Accepted => {
                 let shape = LinkShape { why: None, ..LinkShape::of(&link, ctx.now) };
-                let told = Told { outcome: Outcome { link: Some(shape), links: None }, ..self.told.clone() };
+                // What was proposed was to wait for this.
+                let outcome = Outcome { link: Some(shape), links: None };
+                let told = Told { outcome, signals: self.told.signals.clone(), next: Vec::new() };
                 Ok(Look::Ready(Done::new("link", told, Any::Link)))
             }
             LinkState::Blocked => Err(refused(from, to, Barrier::Blocked, Some(&link))),
