@@ -274,6 +274,10 @@ fn first_contact_just_works_and_says_so() {
     assert_eq!((error["retryable"].as_bool(), bus.tip()), (Some(true), tip), "--no-recover shows the bare error");
     let healed = bus.relay("BlueLake", &bare[..bare.len() - 1]).success();
     assert!(healed.signals().contains(&"RECOVERED".to_owned()));
+    // It tells what was done, and orders nothing.
+    let told =
+        "CONTACT_REQUIRED on the first try of send: RedForest was asked for contact, and the second went through";
+    assert_eq!(healed.json()["signals"][0]["text"], told);
     assert_eq!(bus.kinds(tip), ["link_requested", "link_accepted", "message_sent"]);
     let again = bus.relay("BlueLake", &bare[..bare.len() - 1]).success();
     assert!(!again.signals().contains(&"RECOVERED".to_owned()), "there is nothing left to heal");

@@ -85,6 +85,8 @@ fn a_send_outlasts_a_busy_store_and_says_so() {
     drop(gate);
     let run = sender.finish().success();
     assert!(run.signals().contains(&"RECOVERED".to_owned()), "{}", run.stdout);
+    let told = "STORE_BUSY on the first try of send: the store was waited for, and the second went through";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
     assert_eq!(bus.inbox("RedForest").len(), 1);
     let gate = held_gate(&bus);
     bus.relay("BlueLake", [SEND.as_slice(), &["--no-recover"]].concat()).fails("STORE_BUSY");

@@ -302,7 +302,8 @@ impl App {
             }
             // Trying again with the file that is open heals nothing when another has taken its place.
             Err(refusal) if recovered.is_none() && opened.store.was_replaced() && recover::heals(request, &refusal) => {
-                let text = format!("{} on the first try of {}; opened the store anew", refusal.code, request.verb());
+                let text =
+                    format!("{} on the first try of {}: the store was opened anew", refusal.code, request.verb());
                 return match self.open(Some(request)) {
                     Ok(anew) => {
                         let signal = Signal::new(SignalCode::Recovered, text);

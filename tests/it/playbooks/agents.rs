@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Way, nobody, questions};
 use crate::bus::{Bus, letter};
+use crate::mcp::{CURRENT, Client};
 use crate::terminal::column;
 
 fn holders(bus: &Bus) -> Vec<Value> {
@@ -16,6 +17,55 @@ pub fn not_registered(code: &str) {
     let error = bus.relay("BlueLake", letter("RedForest")).fails(code).error();
     Way::new(&bus, "BlueLake").follow(&error, nobody);
     assert_eq!(column(&bus.relay("RedForest", ["poll"]).success().result()["messages"], "from"), ["BlueLake"]);
+}
+
+/// Whoever is nobody starts, is told who it is, and says so from then on.
+fn becomes_somebody(bus: &Bus, mut call: impl FnMut(&Value) -> Value) {
+    bus.relay("RedForest", ["start"]).success();
+    let error = call(&Value::Null)["error"].clone();
+    assert_eq!(error["code"], "AGENT_NOT_REGISTERED", "{error}");
+    let [first, last] = error["playbook"].as_array().unwrap().as_slice() else { panic!("{error}") };
+    // It registers somebody, and what it returns is needed: nobody else takes that step.
+    assert_eq!((&first["tool"], &first["unattended"], &first["who"]), (&"start".into(), &false.into(), &"you".into()));
+    assert_eq!(first["args"], serde_json::json!({"project": bus.key()}), "{error}");
+    let name = call(first)["result"]["agent"]["name"].clone();
+    assert_eq!((&last["args"]["agent"], &last["unattended"]), (&"NAME_THAT_START_RETURNED".into(), &false.into()));
+    let said = last.to_string().replace("NAME_THAT_START_RETURNED", name.as_str().unwrap());
+    let again = call(&serde_json::from_str(&said).unwrap());
+    assert_eq!(again["result"]["retried"]["verb"], "poll", "{again}");
+}
+
+#[test]
+fn whoever_names_no_agent_is_led_to_a_name_by_commands() {
+    let bus = Bus::new();
+    becomes_somebody(&bus, |step| match step["run"].as_array() {
+        None => bus.relay("", ["poll"]).json(),
+        Some(argv) => {
+            let mut command = bus.args("", argv.iter().skip(1).map(|word| word.as_str().unwrap()));
+            // What the first step proposes is to export it.
+            command.envs(step["args"]["agent"].as_str().map(|name| ("RELAY_AGENT", name)));
+            crate::bus::run(command).success().json()
+        }
+    });
+}
+
+#[test]
+fn whoever_names_no_agent_is_led_to_a_name_by_tools() {
+    let bus = Bus::new();
+    let mut client = Client::over_pipe(&bus, CURRENT);
+    becomes_somebody(&bus, |step| match step["tool"].as_str() {
+        None => client.call("poll", &serde_json::json!({})),
+        Some(tool) => client.call(tool, &step["args"]),
+    });
+}
+
+#[test]
+fn a_recovery_registers_nobody_for_whoever_would_not_know_it() {
+    let bus = Bus::with(&["RedForest"]);
+    bus.relay("", ["poll"]).fails("AGENT_NOT_REGISTERED");
+    let waits = bus.relay("", ["recover", "AGENT_NOT_REGISTERED", "--yes"]).success();
+    assert_eq!((&waits.result()["waits_for"], &waits.json()["next"]), (&"you".into(), &serde_json::json!([])));
+    assert_eq!(column(&bus.relay("", ["agents"]).success().result()["agents"], "name"), ["RedForest"]);
 }
 
 pub fn name_invalid(code: &str) {

@@ -40,6 +40,11 @@ pub fn not_a_recipient(code: &str) {
 pub fn recipient_not_found(code: &str) {
     let bus = Bus::with(&["BlueLake"]);
     let error = bus.relay("BlueLake", letter("Stranger")).fails(code).error();
+    assert_eq!(
+        (&error["playbook"][0]["who"], &error["playbook"][1]["tool"]),
+        (&json!("you"), &json!("send")),
+        "{error}"
+    );
     Way::new(&bus, "BlueLake").follow(&error, |_| {});
     asked(&bus, code, "BlueLake");
 }
@@ -72,7 +77,7 @@ fn the_question_names_who_was_meant() {
     let bus = Bus::with(&["BlueLake"]);
     for name in ["Stranger", "Somebody"] {
         let error = bus.relay("BlueLake", letter(name)).fails("RECIPIENT_NOT_FOUND").error();
-        assert!(text(&error["playbook"][0]["args"]["body"]).contains(name), "{error}");
+        assert!(text(&error["playbook"][1]["args"]["body"]).contains(name), "{error}");
         bus.relay("BlueLake", ["recover", "RECIPIENT_NOT_FOUND", "--yes"]).success();
     }
     assert_eq!(questions(&bus).len(), 2);

@@ -28,7 +28,7 @@ pub struct Retry {
 
 /// A step before its values are filled in. `{name}` stands for a value of the error's details; `{name?}` for one that may
 /// be absent. It is one of four: a tool call, an operator's command, a question to the human, or something to do for
-/// somebody.
+/// somebody. A call may be one that only the caller can make, because what comes back is for it to use.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
@@ -177,7 +177,8 @@ impl Template {
         let mut faults = Vec::new();
         let verb = self.tool.as_ref().or(self.command.as_ref());
         let kinds = [self.tool.is_some(), self.command.is_some(), self.escalate.is_some(), self.who.is_some()];
-        if kinds.iter().filter(|is| **is).count() != 1 {
+        let is_own_call = self.tool.is_some() && self.who == Some(Who::You);
+        if kinds.iter().filter(|is| **is).count() != if is_own_call { 2 } else { 1 } {
             faults.push("it is exactly one of tool, command, escalate and who".to_owned());
         }
         if self.who.is_some() && self.unattended {

@@ -245,6 +245,9 @@ fn runs(step: Step, verb: &str, is_tool: bool, mut args: Map<String, Value>, set
     Step { run, tool, args, ..step }
 }
 
+/// Stands for a name that nobody has yet.
+const NAMED_BY_START: &str = "NAME_THAT_START_RETURNED";
+
 /// The same request once more, by its key; or a sentence, where relay could not keep the request.
 fn retry(code: Code, setting: &Setting) -> Step {
     let again = "make the same request again".to_owned();
@@ -254,10 +257,16 @@ fn retry(code: Code, setting: &Setting) -> Step {
         let why = setting.key.as_ref().map_or_else(|| again.clone(), keyed);
         return Step { why, who: Some(Who::You), is_retry: true, ..Step::default() };
     };
-    let step = Step { why: again, unattended: true, is_retry: true, ..Step::default() };
+    let is_nobody = code == Code::AgentNotRegistered && setting.agent.is_none();
+    let step = Step { why: again, unattended: !is_nobody, is_retry: true, ..Step::default() };
     let args = json!({"code": code.as_str(), "retry": true, "idempotency_key": key});
     let Value::Object(args) = args else { return step };
-    runs(step, "recover", true, args, setting)
+    let mut step = runs(step, "recover", true, args, setting);
+    if let Some(args) = step.args.as_mut().filter(|_| is_nobody) {
+        // Whoever was nobody is somebody by now. A shell knows who, from RELAY_AGENT; a call has to say it.
+        args.insert("agent".to_owned(), Value::from(NAMED_BY_START));
+    }
+    step
 }
 
 #[cfg(test)]

@@ -120,7 +120,12 @@ fn is_settled(step: &Step) -> bool {
 }
 
 fn needs_a_yes(step: &Step) -> bool {
-    step.state == Some(Taken::Waits) && !step.run.is_empty()
+    step.state == Some(Taken::Waits) && is_runnable(step)
+}
+
+/// A command that does its work whoever runs it.
+fn is_runnable(step: &Step) -> bool {
+    !step.run.is_empty() && step.who.is_none()
 }
 
 /// The same recovery, of the same failure and with the same values, by somebody who decides.
@@ -171,13 +176,17 @@ fn take(ctx: &Ctx<'_>, mut plan: Plan, yes: bool, attempt: &Attempt) -> Result<B
         if yes && step.escalation.is_some() && plan.steps[index + 1..].iter().any(decides) {
             continue;
         }
+        // What somebody would do has another way behind it, and a yes takes that one.
+        if yes && step.run.is_empty() && step.fails == Fails::GoOn {
+            continue;
+        }
         if step.escalation.is_some() && !step.unattended && !yes {
             // To ask the human is another way, for when the rest does not help.
             offered.get_or_insert(index);
             continue;
         }
         // What follows a question waits for its answer.
-        let may_run = !step.run.is_empty() && (step.unattended || yes || (!asked && ctx.installation.agrees(&step)));
+        let may_run = is_runnable(&step) && (step.unattended || yes || (!asked && ctx.installation.agrees(&step)));
         if asked || !may_run {
             let state = if asked { State::Escalated } else { State::Waits };
             return Ok(Begun::Done(stopped(plan, index, state)));

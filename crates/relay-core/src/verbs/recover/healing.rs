@@ -37,11 +37,11 @@ pub(in crate::verbs) fn healing<T>(
         if let (Some(tool), Some(args)) = (&step.tool, &step.args) {
             let key = random_key(ctx.random.bytes());
             super::super::run(&ctx.step(&key), &Request::from_tool(tool, args)?)?;
-            taken.push(step.why.clone());
+            taken.extend(step.after.clone());
         }
     }
-    let what = if taken.is_empty() { "waited for the store".to_owned() } else { taken.join("; ") };
-    let text = format!("{} on the first try of {}; {what}", refusal.code, request.verb());
+    let what = if taken.is_empty() { "the store was waited for".to_owned() } else { taken.join(", ") };
+    let text = format!("{} on the first try of {}: {what}, and the second went through", refusal.code, request.verb());
     // The signal is part of the answer that is remembered, so the second try brings it along.
     attempt(&ctx.step_with_own_key(), Some(Signal::new(SignalCode::Recovered, text)))
 }
