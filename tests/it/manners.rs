@@ -150,11 +150,26 @@ fn the_boundary_around_a_body_is_new_in_every_answer() {
         let (opens, closes) = (line("  ┌ "), line("  └ "));
         assert_eq!(
             opens.split_once(' ').unwrap(),
-            (closes.as_str(), "by an agent of this project, as the reader's policy allows")
+            (closes.as_str(), "by RedForest, an agent of this project, as the reader's policy allows")
         );
         closes
     };
     assert_ne!(boundary(), boundary());
+}
+
+#[test]
+fn a_body_is_told_with_its_sender_and_with_what_let_it_in() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenHill"]);
+    let id = bus.send("RedForest", "BlueLake", "bd-1", "Login").to_string();
+    let check = |reader: &str, expected: &str| {
+        let shown = bus.text(reader, ["message", &id]).success().stdout;
+        let opens = shown.lines().find_map(|line| line.strip_prefix("  ┌ ")).unwrap();
+        assert_eq!(opens.split_once(' ').unwrap().1, expected, "{reader}");
+    };
+    check("BlueLake", "by RedForest, an agent of this project, as the reader's policy allows");
+    check("RedForest", "by RedForest, who reads it");
+    check("GreenHill", "by RedForest, an agent of this project, not to the reader");
+    check("", "by RedForest, an agent of this project, not to the reader");
 }
 
 #[test]

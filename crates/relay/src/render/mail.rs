@@ -5,9 +5,10 @@ use std::fmt::Write;
 use owo_colors::OwoColorize;
 use relay_core::domain::delivery::State;
 use relay_core::domain::message::Importance;
+use relay_core::domain::name::{HUMAN, RELAY};
 use relay_core::domain::plain::{escape, escape_line};
 use relay_core::verbs::{ack, poll, redact, send};
-use relay_core::wire::v1::{ContestedShape, MessageShape};
+use relay_core::wire::v1::{ContestedShape, MessageShape, Reach};
 
 use super::{Page, count, relative};
 
@@ -110,7 +111,7 @@ pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
         let _ = writeln!(text, "  erased by {}, {}{why}", redacted.by, relative(redacted.at, page.now));
     }
     if let Some(body) = &message.body {
-        let _ = writeln!(text, "  ┌ {}", format!("{} {}", page.boundary, origin(&message.from)).dimmed());
+        let _ = writeln!(text, "  ┌ {}", format!("{} {}", page.boundary, origin(message)).dimmed());
         for line in escape(body).lines() {
             let _ = writeln!(text, "  │ {line}");
         }
@@ -119,13 +120,21 @@ pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
     text
 }
 
-/// Where a text comes from, and what lets it in: whoever reads it knows how far to believe it.
-fn origin(from: &str) -> String {
-    match from.split_once('@') {
-        Some((_, project)) => format!("by an agent of {}, over an accepted link", escape_line(project)),
-        None if from == "human" => "by the human in charge".to_owned(),
-        None => "by an agent of this project, as the reader's policy allows".to_owned(),
-    }
+/// Who wrote a text, where that one is, and what lets it in, as far as it is certain: whoever reads it knows how far to
+/// believe it.
+fn origin(message: &MessageShape) -> String {
+    let from = escape_line(&message.from);
+    let consent = match message.reach {
+        Reach::Own => return format!("by {from}, who reads it"),
+        _ if from == HUMAN => return "by the human in charge".to_owned(),
+        _ if from == RELAY => return "by relay itself".to_owned(),
+        // Nothing else leads from one project to another.
+        _ if from.contains('@') => "over an accepted link",
+        Reach::Delivered => "as the reader's policy allows",
+        Reach::Seen => "not to the reader",
+    };
+    let place = if from.contains('@') { "another" } else { "this" };
+    format!("by {from}, an agent of {place} project, {consent}")
 }
 
 pub fn redact(outcome: &redact::Outcome) -> String {
@@ -166,4 +175,34 @@ pub fn ack(outcome: &ack::Outcome, page: &Page<'_>) -> String {
         let _ = writeln!(text, "{} {what}{before}", format!("#{}", ack.id).bold());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_origin_of_a_text_claims_what_is_certain() {
+        let check = |from: &str, reach: Reach, expected: &str| {
+            let shape = json!({"id": 7, "thread": "bd-1", "from": from, "subject": "s", "importance": "normal", "ack_required": false,
+                "sent_at": "2026-11-15T00:00:00.000Z", "read_at": null, "acked_at": null, "recipients": []});
+            let message: MessageShape = serde_json::from_value(shape).unwrap_or_else(|fault| panic!("{fault}"));
+            assert_eq!(origin(&MessageShape { reach, ..message }), expected, "{from} {reach:?}");
+        };
+        check("BlueLake", Reach::Delivered, "by BlueLake, an agent of this project, as the reader's policy allows");
+        check("BlueLake", Reach::Seen, "by BlueLake, an agent of this project, not to the reader");
+        check("BlueLake", Reach::Own, "by BlueLake, who reads it");
+        let afar = "by BlueLake@/abs/other, an agent of another project, over an accepted link";
+        check("BlueLake@/abs/other", Reach::Delivered, afar);
+        check("BlueLake@/abs/other", Reach::Seen, afar);
+        check("human", Reach::Delivered, "by the human in charge");
+        check("relay", Reach::Seen, "by relay itself");
+        check(
+            "BlueLake@/a\u{202e}b",
+            Reach::Seen,
+            "by BlueLake@/a\\u{202e}b, an agent of another project, over an accepted link",
+        );
+    }
 }

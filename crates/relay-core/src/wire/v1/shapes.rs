@@ -74,6 +74,19 @@ pub struct RecipientShape {
     pub acked_at: Option<Timestamp>,
 }
 
+/// What is certain of how a message came before whoever reads it. Nobody asks for it in JSON: it says no more than `from` and
+/// `recipients` do to one who knows its own name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// It was not written to the reader, who sees it because the project is open to its agents.
+    #[default]
+    Seen,
+    /// The reader wrote it.
+    Own,
+    /// It was delivered to the reader, by consent that was checked when it was.
+    Delivered,
+}
+
 /// A message as `poll`, `prepare` and `look` show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MessageShape {
@@ -98,6 +111,8 @@ pub struct MessageShape {
     /// Who erased the texts, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Box<RedactedShape>>,
+    #[serde(skip)]
+    pub reach: Reach,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,6 +139,16 @@ impl MessageShape {
             Viewer::Anyone => None,
         };
         let recipients = message.deliveries.iter().filter(|delivery| viewer.sees_delivery(message, delivery));
+        let is_own = match viewer {
+            Viewer::Agent(me) => message.from == *me,
+            Viewer::Human => message.from == Party::Human,
+            Viewer::Anyone => false,
+        };
+        let reach = match own {
+            _ if is_own => Reach::Own,
+            Some(delivery) if delivery.state() != State::Held => Reach::Delivered,
+            _ => Reach::Seen,
+        };
         MessageShape {
             id: message.id,
             thread: message.thread.to_string(),
@@ -150,6 +175,7 @@ impl MessageShape {
                 .collect(),
             body: if with_body { message.body.clone() } else { None },
             redacted: message.redacted.as_ref().map(|redaction| Box::new(redaction.into())),
+            reach,
         }
     }
 }
