@@ -37,7 +37,7 @@ impl Front for Served {
 
     fn request(&self, tool: &str, arguments: Map<String, Value>) -> Result<Request> {
         let known = tools::find(tool).ok_or_else(|| Code::InputInvalid.refuse(format!("there is no tool {tool:?}")))?;
-        tools::request(known, arguments)
+        tools::request(known, &arguments)
     }
 
     fn text(&self, answer: &Answer, speech: Speech, boundary: &str) -> String {

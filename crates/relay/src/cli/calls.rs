@@ -56,7 +56,7 @@ pub fn call(argv: &[String]) -> Option<Call> {
             what.extend(words.into_iter().map(Value::from));
         } else {
             let name = argument.get_long().unwrap_or(argument.get_id().as_str()).replace('-', "_");
-            arguments.insert(name.clone(), value(tool, &name, words)?);
+            arguments.insert(name.clone(), value(tool, &name, &words)?);
         }
     }
     if !what.is_empty() {
@@ -72,7 +72,7 @@ fn is_said(matches: &ArgMatches, argument: &clap::Arg) -> bool {
 }
 
 /// As the tool's schema wants it, or none where it takes no such argument. A word that stands for a value stays a word.
-fn value(tool: &Tool, name: &str, words: Vec<String>) -> Option<Value> {
+fn value(tool: &Tool, name: &str, words: &[String]) -> Option<Value> {
     let property = tool.told.schema.get("properties")?.get(name)?;
     let one = |kind: &Value, word: &String| match kind.as_str() {
         Some("integer") => word.parse::<u64>().map_or_else(|_| Value::from(word.as_str()), Value::from),
@@ -177,7 +177,7 @@ mod tests {
             let words = shell::words(line).unwrap_or_default();
             let call = call(&words).unwrap_or_else(|| panic!("{line}"));
             let typed = Cli::try_parse_from(&words).unwrap_or_else(|fault| panic!("{line}: {fault}")).request();
-            let called = tools::find(&call.tool).map(|tool| tools::request(tool, call.arguments));
+            let called = tools::find(&call.tool).map(|tool| tools::request(tool, &call.arguments));
             assert_eq!(called.and_then(Result::ok), typed.and_then(Result::ok), "{line}");
         }
     }

@@ -23,7 +23,7 @@ pub struct Args {
     /// Give a value that the playbook needs, where no failed request is kept; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     #[serde(default, deserialize_with = "words::list")]
-    #[schemars(extend("hint" = "NAME=VALUE"))]
+    #[schemars(extend("hint" = "NAME=VALUE, names of the error's details"))]
     set: Vec<String>,
     /// Run the steps that ask for a person too: you are that person, at the machine that has the stores
     #[arg(long)]

@@ -32,6 +32,7 @@ pub struct Args {
     /// Everything you hold
     #[arg(long)]
     #[serde(default)]
+    #[schemars(extend("hint" = "everything you hold"))]
     all: bool,
     /// Keep this part of what is released; may be repeated
     #[arg(long, value_name = "PATTERN")]

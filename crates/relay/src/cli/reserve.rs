@@ -33,6 +33,7 @@ pub struct Args {
     /// Share it with other shared claims
     #[arg(long)]
     #[serde(default)]
+    #[schemars(extend("hint" = "with other shared claims"))]
     shared: bool,
     /// The thread that you do it for
     #[arg(long, value_name = "THREAD")]

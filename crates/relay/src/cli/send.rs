@@ -35,6 +35,7 @@ pub struct Args {
     bcc: Vec<String>,
     /// One line; may be left out of a reply
     #[arg(long, value_name = "S")]
+    #[schemars(extend("hint" = "one line; needed to open a thread"))]
     subject: Option<String>,
     /// The text, in Markdown; `-` reads it from standard input
     #[arg(

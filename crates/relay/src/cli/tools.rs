@@ -18,14 +18,15 @@ pub const COMMON: [&str; 3] = ["project", "agent", "idempotency_key"];
 /// One verb as a tool.
 pub struct Tool {
     pub told: relay_server::Tool,
-    parse: fn(Map<String, Value>) -> serde_json::Result<Result<Request>>,
+    parse: fn(&Map<String, Value>) -> serde_json::Result<Result<Request>>,
 }
 
-/// In the order in which they are needed.
+/// In the order in which they are needed. What `take_over` does to another session makes `start` and `prepare` more than
+/// additions, though they mostly are.
 pub static TOOLS: LazyLock<[Tool; 10]> = LazyLock::new(|| {
     [
-        tool::<start::Args>("start", START, Effect::Adds),
-        tool::<prepare::Args>("prepare", PREPARE, Effect::Adds),
+        tool::<start::Args>("start", START, Effect::Ends),
+        tool::<prepare::Args>("prepare", PREPARE, Effect::Ends),
         tool::<reserve::Args>("reserve", RESERVE, Effect::Adds),
         tool::<release::Args>("release", RELEASE, Effect::Ends),
         tool::<send::Args>("send", SEND, Effect::Adds),
@@ -50,7 +51,7 @@ const LOOK: &str = "Look something up: who holds a path, a thread, the history, 
 const RECOVER: &str = "After an error: run its playbook and make the failed request again";
 
 fn tool<A: Asks + DeserializeOwned + JsonSchema>(name: &'static str, about: &'static str, effect: Effect) -> Tool {
-    let parse = |arguments| serde_json::from_value::<A>(Value::Object(arguments)).map(|args| args.request());
+    let parse = |arguments: &Map<String, Value>| A::deserialize(arguments).map(|args| args.request());
     let schema = slim(&SchemaGenerator::default().into_root_schema_for::<A>());
     Tool { told: relay_server::Tool { name, about, effect, schema }, parse }
 }
@@ -95,14 +96,50 @@ pub fn takes(tool: &Tool) -> String {
 }
 
 /// The request that a call of a tool means. What a tool does not take is named, and so is what it lacks.
-pub fn request(tool: &Tool, arguments: Map<String, Value>) -> Result<Request> {
+pub fn request(tool: &Tool, arguments: &Map<String, Value>) -> Result<Request> {
     let refuse = |text: String| Code::InputInvalid.refuse(text);
     let properties = tool.told.schema.get("properties").and_then(Value::as_object);
     let is_known = |name: &&String| properties.is_some_and(|known| known.contains_key(*name));
     if let Some(unknown) = arguments.keys().find(|name| !is_known(name)) {
         return Err(refuse(format!("{} takes no {unknown:?}; it takes {}", tool.told.name, takes(tool))));
     }
-    (tool.parse)(arguments).map_err(|fault| refuse(format!("{}: {fault}", tool.told.name)))?
+    (tool.parse)(arguments)
+        .map_err(|fault| refuse(format!("{}: {}", tool.told.name, wrong(tool, arguments, &fault))))?
+}
+
+/// What is wrong with the arguments: the one without which there would be another fault, or none, is not what it should be.
+fn wrong(tool: &Tool, arguments: &Map<String, Value>, fault: &serde_json::Error) -> String {
+    let fault = fault.to_string();
+    let is_it = |(name, _): &(&String, &Value)| {
+        let mut others = arguments.clone();
+        others.remove(*name);
+        (tool.parse)(&others).err().is_none_or(|other| other.to_string() != fault)
+    };
+    let Some((name, value)) = arguments.iter().find(is_it) else { return fault };
+    let property = &tool.told.schema["properties"][name];
+    let kind = |of: &Value| {
+        if of["type"] == "integer" {
+            "a number"
+        } else if of["type"] == "boolean" {
+            "true or false"
+        } else {
+            "a text"
+        }
+    };
+    let kind = property
+        .get("items")
+        .map_or_else(|| kind(property).to_owned(), |items| format!("a list, each {}", kind(items)));
+    format!("{name:?} is {kind}, not {}", told(value))
+}
+
+/// What was given, as far as one line has room for it.
+fn told(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "this list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(text) if text.chars().count() > 40 => "this text".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -120,7 +157,7 @@ mod tests {
 
     fn called(name: &str, arguments: Value) -> Result<Request> {
         let Value::Object(arguments) = arguments else { panic!("{arguments} is no object") };
-        request(find(name), arguments)
+        request(find(name), &arguments)
     }
 
     /// The same, typed.
@@ -232,8 +269,33 @@ mod tests {
         check("send", json!({"to": ["A1"]}), Code::InputInvalid, "body");
         check("ack", json!({}), Code::InputInvalid, "ids");
         check("ack", json!({"ids": [-1]}), Code::InputInvalid, "-1");
-        check("ack", json!({"ids": [{"n": 1}]}), Code::InputInvalid, "ack");
-        check("poll", json!({"bodies": "yes"}), Code::InputInvalid, "yes");
+        check(
+            "ack",
+            json!({"ids": [{"n": 1}]}),
+            Code::InputInvalid,
+            r#"ack: "ids" is a list, each a number, not this list"#,
+        );
+        check("poll", json!({"bodies": "yes"}), Code::InputInvalid, r#"poll: "bodies" is true or false, not "yes""#);
+        check(
+            "poll",
+            json!({"all": true, "read": 1, "limit": 5}),
+            Code::InputInvalid,
+            r#""read" is true or false, not 1"#,
+        );
+        check("send", json!({"to": ["A1"], "body": 7}), Code::InputInvalid, r#""body" is a text, not 7"#);
+        check(
+            "send",
+            json!({"to": {"a": 1}, "body": "b"}),
+            Code::InputInvalid,
+            r#""to" is a list, each a text, not an object"#,
+        );
+        check(
+            "prepare",
+            json!({"thread": ["bd-1"], "task": "t"}),
+            Code::InputInvalid,
+            r#""thread" is a text, not this list"#,
+        );
+        check("poll", json!({"from": false}), Code::InputInvalid, r#""from" is a text, not false"#);
         check("prepare", json!({"thread": "a b"}), Code::ThreadIdInvalid, "a b");
         check("reserve", json!({"patterns": ["a"], "ttl": "soon"}), Code::InputInvalid, "soon");
     }
