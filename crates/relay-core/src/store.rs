@@ -198,8 +198,8 @@ pub trait Facts {
     fn agents(&self) -> Result<Vec<Agent>>;
 
     fn thread(&self, id: &ThreadId) -> Result<Option<Thread>>;
-    /// The most recently active first.
-    fn threads(&self, limit: usize) -> Result<Vec<Thread>>;
+    /// Those whose id begins so, without regard to case: the most recently active first.
+    fn threads(&self, beginning: &str, limit: usize) -> Result<Vec<Thread>>;
     /// How many threads are not done.
     fn open_threads(&self) -> Result<usize>;
     fn members(&self, thread: &ThreadId) -> Result<Vec<Party>>;

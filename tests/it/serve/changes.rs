@@ -103,3 +103,17 @@ fn a_store_that_was_made_anew_is_heard() {
     bus.relay("GoldPeak", ["start"]).success();
     assert_eq!(told.next().unwrap()["method"], "notifications/resources/updated");
 }
+
+#[test]
+fn an_address_that_is_none_is_not_acknowledged_and_ends_nothing() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::of_the_project(&bus);
+    let mut told = listen(&server, &server.token, &json!(["relay://nothing", INBOX, "file:///x", "relay://inbox/"]));
+    let accepted = told.next().expect("the stream is open");
+    assert_eq!(accepted["params"]["notifications"]["resourceSubscriptions"], json!([INBOX]), "{accepted}");
+    for _ in 0..2 {
+        let change = told.next().expect("the stream is open");
+        assert_eq!(change["params"]["uri"], INBOX, "{change}");
+        bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod changes;
+mod completion;
 mod crowd;
 mod door;
 mod elsewhere;
@@ -11,7 +12,9 @@ mod limits;
 mod log;
 mod lost;
 mod owners;
+mod prompts;
 mod remote;
+mod resources;
 mod revoked;
 mod rooms;
 mod stopping;

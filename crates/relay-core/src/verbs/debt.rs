@@ -229,7 +229,7 @@ impl Ledger<'_> {
     /// Open threads whose newest message speaks of something else.
     fn drifting(&self) -> Result<Vec<DebtItem>> {
         let mut debt = Vec::new();
-        for thread in self.facts.threads(self.limit)?.into_iter().filter(|thread| !thread.done) {
+        for thread in self.facts.threads("", self.limit)?.into_iter().filter(|thread| !thread.done) {
             let newest = self.facts.thread_messages(&thread.id, 1)?.pop();
             let Some(message) = newest.filter(|message| self.viewer.sees(message)) else { continue };
             let (Some(subject), Some(topic)) = (&message.subject, &thread.subject) else { continue };

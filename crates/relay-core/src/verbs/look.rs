@@ -39,6 +39,9 @@ pub struct Input {
     /// Of events: only those with a lower number, the last of them.
     pub before: Option<Number>,
     pub limit: Option<usize>,
+    /// Of the list of threads: only those whose id begins so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub beginning: String,
     /// Of events: from the end of the history backwards, the newest first.
     pub newest: bool,
     #[serde(skip)]
@@ -50,19 +53,43 @@ pub struct Input {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
-    Message { message: MessageShape },
+    Message {
+        message: MessageShape,
+    },
     Thread(Box<ThreadView>),
-    Threads { threads: Vec<ThreadShape> },
-    Agents { agents: Vec<AgentShape> },
-    Reservations { reservations: Vec<ClaimShape>, total: usize },
-    Contacts { links: Vec<LinkShape> },
-    Outbox { outbox: Vec<MessageShape> },
+    Threads {
+        threads: Vec<ThreadShape>,
+        /// There are older ones.
+        #[serde(skip_serializing_if = "is_false")]
+        more: bool,
+    },
+    Agents {
+        agents: Vec<AgentShape>,
+    },
+    Reservations {
+        reservations: Vec<ClaimShape>,
+        total: usize,
+    },
+    Contacts {
+        links: Vec<LinkShape>,
+    },
+    Outbox {
+        outbox: Vec<MessageShape>,
+    },
     Events(Box<Events>),
     Line(Box<Line>),
-    Search { found: Vec<MessageShape> },
+    Search {
+        found: Vec<MessageShape>,
+    },
     Status(Box<Status>),
-    Debt { debt: Vec<DebtItem> },
+    Debt {
+        debt: Vec<DebtItem>,
+    },
     Playbook(Box<PlaybookShape>),
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A class and the way out of it, with the details' names where no error gave their values.
@@ -79,6 +106,13 @@ pub struct PlaybookShape {
 /// Among so many threads those are looked for whose id is near.
 const RECENT: usize = 1_000;
 
+impl Input {
+    /// Such a look needs no project.
+    pub fn is_about_a_playbook(&self) -> bool {
+        self.what.first().is_some_and(|noun| noun == "playbook")
+    }
+}
+
 /// One read under way.
 pub(super) struct Looking<'a> {
     pub ctx: &'a Ctx<'a>,
@@ -93,7 +127,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         return Err(Code::InputInvalid.refuse(format!("--limit is 1 to {}, not {limit}", ctx.limits.page)));
     }
     let (noun, rest) = input.what.split_first().ok_or_else(|| unknown_noun(""))?;
-    if noun == "playbook" {
+    if input.is_about_a_playbook() {
         return playbook(input);
     }
     if noun != "events" && (input.filter != EventFilter::default() || input.before.is_some()) {
@@ -159,7 +193,7 @@ impl Looking<'_> {
         };
         match noun {
             "message" => self.message(parse_number(one(noun, rest)?)?),
-            "thread" if rest.is_empty() => self.threads(),
+            "thread" if rest.is_empty() => self.threads(&input.beginning),
             "thread" => self.thread(&ThreadId::parse(one(noun, rest)?)?),
             "agents" => takes_none().and_then(|()| self.agents()),
             "agent" => self.agent(one(noun, rest)?),
@@ -197,7 +231,7 @@ impl Looking<'_> {
 
     /// That nobody here sees a thread of that id, with those that were probably meant.
     pub fn thread_not_found(&self, id: &ThreadId) -> Result<Refusal> {
-        let known = self.facts.threads(RECENT)?;
+        let known = self.facts.threads("", RECENT)?;
         let near = nearest(id.as_str(), known.iter().map(|thread| thread.id.as_str()));
         let mut seen = Vec::new();
         for near in near {
@@ -214,12 +248,15 @@ impl Looking<'_> {
         prepare::thread_view(self.ctx, self.facts, id, &self.viewer, limit)
     }
 
-    fn threads(&self) -> Result<Outcome> {
+    fn threads(&self, beginning: &str) -> Result<Outcome> {
+        let mut found = self.facts.threads(beginning, self.limit + 1)?;
+        let more = found.len() > self.limit;
+        found.truncate(self.limit);
         let mut threads = Vec::new();
-        for thread in self.facts.threads(self.limit)? {
+        for thread in found {
             threads.extend(prepare::thread_shape(self.ctx, self.facts, thread, &self.viewer)?);
         }
-        Ok(Outcome::Threads { threads })
+        Ok(Outcome::Threads { threads, more })
     }
 
     fn agents(&self) -> Result<Outcome> {

@@ -3,9 +3,10 @@
 
 use percent_encoding::percent_decode_str;
 use relay_core::domain::event::Number;
-use relay_core::error::Code;
+use relay_core::error::{Code, Kind};
 use relay_core::store::Result;
 use relay_core::verbs::{Request, look, poll};
+use relay_core::wire::v1::Failure;
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResponse, ReadResourceResult, Resource,
@@ -20,12 +21,14 @@ use crate::front::Speech;
 const SCHEME: &str = "relay://";
 const TEXT: &str = "text/plain";
 
-/// Each with what stands in its place, and what it is.
-pub const TEMPLATES: [(&str, &str, &str); 4] = [
-    ("inbox/{agent}", "inbox", "The unread mail of an agent of yours, oldest first"),
-    ("thread/{id}", "thread", "A thread: its subject, its members, its last messages"),
-    ("message/{id}", "message", "One message by its number"),
+/// Each with what stands in its place, and what it is. The project and the agent are said where relay does not know them.
+const TEMPLATES: [(&str, &str, &str); 6] = [
+    ("inbox/{agent}{?project}", "inbox", "The unread mail of an agent of yours, oldest first"),
+    ("thread/{id}{?project,agent}", "thread", "A thread: its subject, its members, its last messages"),
+    ("message/{id}{?project,agent}", "message", "One message by its number"),
     ("playbook/{code}", "playbook", "The way out of an error class"),
+    ("reservations{?project,agent}", "reservations", FIXED[0].1),
+    ("agents{?project,agent}", "agents", FIXED[1].1),
 ];
 
 /// Those that are there without a name.
@@ -55,18 +58,36 @@ pub async fn read(
     origin: &Origin,
 ) -> std::result::Result<ReadResourceResponse, ErrorData> {
     let answer = handler.answer(origin, ask(handler, uri, origin)?).await;
-    if let Body::Failed(_) = &answer.body {
-        return Err(unreadable(uri, &answer));
+    if let Body::Failed(failure) = &answer.body {
+        return Err(unreadable(uri, failure, &answer));
     }
     let text = tools::plain(&handler.desk.front().text(&answer, Speech::Tools, &tools::boundary()));
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into())
 }
 
-/// Relay's answer, and which resource it is about.
-fn unreadable(uri: &str, answer: &Answer) -> ErrorData {
+/// Relay's answer, and which resource it is about. What cannot be read now may be there all the same.
+fn unreadable(uri: &str, failure: &Failure, answer: &Answer) -> ErrorData {
+    let code = failure.error.code;
+    let is_not_there =
+        code.as_str().ends_with("_NOT_FOUND") || code == Code::AgentNotRegistered || code.kind() == Kind::Input;
     let mut data = answer.json();
     data["uri"] = json!(uri);
-    ErrorData::resource_not_found(format!("{uri} cannot be read"), Some(data))
+    let message = failure.error.message.clone();
+    match is_not_there {
+        true => ErrorData::resource_not_found(message, Some(data)),
+        false => ErrorData::internal_error(message, Some(data)),
+    }
+}
+
+/// What an address or a template is about, if relay has such a resource.
+pub fn noun(uri: &str) -> Option<&'static str> {
+    let noun = uri.strip_prefix(SCHEME)?.split(['/', '?', '{']).next()?;
+    TEMPLATES.iter().find(|(_, known, _)| *known == noun).map(|(_, known, _)| *known)
+}
+
+/// Whether an address names a resource, there or not.
+pub fn is_address(uri: &str) -> bool {
+    Address::parse(uri).is_some()
 }
 
 /// The request that reads a resource.
@@ -97,7 +118,7 @@ impl Address {
         let (path, query) = uri.strip_prefix(SCHEME)?.split_once('?').unwrap_or((uri.strip_prefix(SCHEME)?, ""));
         let (noun, name) = path.split_once('/').map_or((path, None), |(noun, name)| (noun, Some(name)));
         let is_fixed = FIXED.iter().any(|(fixed, _)| *fixed == noun);
-        let is_template = TEMPLATES.iter().any(|(_, template, _)| *template == noun);
+        let is_template = !is_fixed && TEMPLATES.iter().any(|(_, template, _)| *template == noun);
         let name = name.map(decoded).filter(|name| !name.is_empty());
         if !(is_fixed && name.is_none() || is_template && name.is_some()) {
             return None;

@@ -64,10 +64,11 @@ impl Drop for Subscriptions {
     }
 }
 
-/// Lists never change; resources do.
+/// Lists never change; resources do. What is no address of one is left out, so that the others are told of.
 pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.resource_subscriptions.clone_from(&requested.resource_subscriptions);
+    accepted.resource_subscriptions.iter_mut().for_each(|uris| uris.retain(|uri| resources::is_address(uri)));
     accepted
 }
 

@@ -106,8 +106,14 @@ impl Facts for View<'_> {
         self.one(&format!("{THREAD} WHERE h.id = ?1"), [id.as_str()], rows::thread)
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<Thread>> {
-        self.all(&format!("{THREAD} ORDER BY h.last_number DESC LIMIT ?1"), params![limit], rows::thread)
+    fn threads(&self, beginning: &str, limit: usize) -> Result<Vec<Thread>> {
+        self.all(
+            &format!(
+                "{THREAD} WHERE substr(h.id, 1, length(?1)) = ?1 COLLATE NOCASE ORDER BY h.last_number DESC LIMIT ?2"
+            ),
+            params![beginning, limit],
+            rows::thread,
+        )
     }
 
     fn open_threads(&self) -> Result<usize> {

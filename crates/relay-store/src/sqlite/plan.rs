@@ -86,7 +86,7 @@ fn everybody(facts: &dyn Facts, name: &AgentName, thread: &ThreadId) -> Result<(
     facts.agent_of_session("session")?;
     facts.agents()?;
     facts.thread(thread)?;
-    facts.threads(100)?;
+    facts.threads("b", 100)?;
     facts.open_threads()?;
     facts.members(thread)?;
     facts.is_member(thread, &Party::Human)?;

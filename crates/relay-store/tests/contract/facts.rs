@@ -34,7 +34,12 @@ fn names_and_ids_are_found_without_regard_to_case_and_shown_as_first_written() {
         assert_eq!((found.id, found.messages), (thread("BD-1"), 2));
         assert_eq!(facts.thread_messages(&thread("Bd-1"), 10).unwrap().len(), 2);
         assert!(facts.is_member(&thread("bD-1"), &party("RedForest")).unwrap());
-        assert_eq!(facts.threads(10).unwrap().len(), 1);
+        assert_eq!(facts.threads("", 10).unwrap().len(), 1);
+        let beginning = |word: &str| facts.threads(word, 10).unwrap().len();
+        assert_eq!(
+            [beginning("bD-"), beginning("BD-1"), beginning("d-1"), beginning("bd-11"), beginning("_d")],
+            [1, 1, 0, 0, 0]
+        );
     });
 }
 
@@ -107,7 +112,7 @@ fn the_most_recently_active_thread_comes_first_and_done_ones_are_not_open() {
             write(&*store, |tx| send(tx, &Mail { thread: id, ..Mail::default() }));
         }
         let order = |facts: &dyn Facts, limit: usize| -> Vec<String> {
-            facts.threads(limit).unwrap().iter().map(|thread| thread.id.to_string()).collect()
+            facts.threads("", limit).unwrap().iter().map(|thread| thread.id.to_string()).collect()
         };
         assert_eq!(order(&*store.read().unwrap(), 10), ["bd-1", "bd-3", "bd-2"]);
         assert_eq!(order(&*store.read().unwrap(), 2), ["bd-1", "bd-3"]);

@@ -65,7 +65,7 @@ fn look(app: &App, what: Vec<String>, page: &Page) -> u8 {
 /// `command` is what was typed.
 pub fn answer(app: &App, input: Result<Input>, command: &str) -> u8 {
     match input {
-        Ok(input) if input.what.first().is_some_and(|noun| noun == "playbook") => text_only(app, &input),
+        Ok(input) if input.is_about_a_playbook() => text_only(app, &input),
         other => app.run(other.map(Request::Look), command),
     }
 }

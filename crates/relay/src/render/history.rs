@@ -23,8 +23,8 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
             view.messages.iter().for_each(|message| text.push_str(&mail::message(message, page)));
             text
         }
-        Outcome::Threads { threads } if threads.is_empty() => "No threads yet.\n".to_owned(),
-        Outcome::Threads { threads } => {
+        Outcome::Threads { threads, .. } if threads.is_empty() => "No threads yet.\n".to_owned(),
+        Outcome::Threads { threads, more } => {
             let row = |thread: &relay_core::wire::v1::ThreadShape| {
                 let subject = thread.subject.as_deref().map(escape_line).unwrap_or_default();
                 let done = if thread.done { "done" } else { "open" };
@@ -36,7 +36,9 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
                     subject,
                 ]
             };
-            table(&["thread", "state", "messages", "last", "subject"], threads.iter().map(row).collect())
+            let rows = table(&["thread", "state", "messages", "last", "subject"], threads.iter().map(row).collect());
+            let rest = if *more { "… and older ones\n" } else { "" };
+            format!("{rows}{rest}")
         }
         Outcome::Agents { agents } => self::agents(agents, page),
         Outcome::Reservations { reservations, .. } if reservations.is_empty() => {

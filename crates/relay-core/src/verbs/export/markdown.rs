@@ -59,7 +59,7 @@ impl Document<'_, '_> {
             ctx.now.to_the_second()
         );
         (self.sink)(&head)?;
-        let mut threads = self.reading.look(|looking| looking.facts.threads(ALL))?;
+        let mut threads = self.reading.look(|looking| looking.facts.threads("", ALL))?;
         threads.retain(|thread| thread.first_message.is_none_or(|first| first <= number));
         threads.sort_by_key(|thread| (thread.opened_at, thread.first_message));
         // First the threads, then the claims.
