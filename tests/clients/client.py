@@ -46,7 +46,9 @@ async def walk(client):
     seen["agents"] = [agent for agent in ["BlueLake", "RedForest"] if agent in agents]
     prompt = await client.get_prompt("start_work", {"thread": "bd-1"})
     seen["prompt"] = prompt.messages[0].content.text.split(" with ")[0]
-    inboxes = ResourceTemplateReference(type="ref/resource", uri="relay://inbox/{agent}")
+    templates = (await client.list_resource_templates()).resource_templates
+    seen["template"] = next(template.uri_template for template in templates if template.name == "inbox")
+    inboxes = ResourceTemplateReference(type="ref/resource", uri=seen["template"])
     completed = await client.complete(inboxes, {"name": "agent", "value": "red"})
     seen["completed"] = completed.completion.values
     seen["server"] = client.server_info.name

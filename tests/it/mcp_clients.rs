@@ -39,6 +39,7 @@ fn walk(way: &Way, revision: &str, client: impl FnOnce(&Bus) -> Command) {
         "refused": [true, "RECIPIENT_NOT_FOUND"],
         "agents": ["BlueLake", "RedForest"],
         "prompt": "Begin work on bd-1",
+        "template": "relay://inbox/{agent}{?project}",
         "completed": ["RedForest"],
         "server": "relay",
         "revision": revision,

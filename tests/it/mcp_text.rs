@@ -9,7 +9,7 @@ use crate::mcp::{BEFORE, CURRENT, Client};
 use crate::terminal::text;
 
 /// Both halves of a tool's answer.
-fn call(client: &mut Client, tool: &str, arguments: Value) -> (String, Value) {
+fn call(client: &mut Client, tool: &str, arguments: &Value) -> (String, Value) {
     let result = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
     let result: Value = serde_json::from_str(&result).unwrap();
     (text(&result["content"][0]["text"]), result["structuredContent"].clone())
@@ -31,7 +31,7 @@ fn what_to_do_next_is_told_as_calls_that_can_be_made() {
         let bus = Bus::with(&["RedForest"]);
         bus.relay("RedForest", ["reserve", "src/**"]).success();
         let mut client = Client::over_pipe(&bus, revision);
-        let (shown, started) = call(&mut client, "start", json!({}));
+        let (shown, started) = call(&mut client, "start", &json!({}));
         let name = text(&started["result"]["agent"]["name"]);
         assert_eq!(started["next"][0], format!("export RELAY_AGENT={name}"), "the structure is the same everywhere");
         let expected = [format!("say agent \"{name}\" in every call"), r#"prepare {"thread":"THREAD"}"#.to_owned()];
@@ -39,15 +39,15 @@ fn what_to_do_next_is_told_as_calls_that_can_be_made() {
 
         bus.relay("RedForest", ["policy", "open"]).success();
         let said = json!({"agent": name, "to": ["RedForest"], "thread": "bd-1", "subject": "s", "body": "b"});
-        call(&mut client, "send", said);
-        let (shown, claimed) = call(&mut client, "reserve", json!({"agent": name, "patterns": ["src/a.rs"]}));
+        call(&mut client, "send", &said);
+        let (shown, claimed) = call(&mut client, "reserve", &json!({"agent": name, "patterns": ["src/a.rs"]}));
         assert!(text(&claimed["next"][0]).starts_with("relay send --to RedForest"), "{claimed}");
         // It is a call: a tool that there is, with arguments that it takes.
         let (tool, arguments) = proposed(&shown)[0].split_once(' ').unwrap();
         let mut arguments: Value = serde_json::from_str(arguments).unwrap();
         assert_eq!((tool, &arguments["body"], &arguments["agent"]), ("send", &json!("BODY"), &json!(name)), "{shown}");
         arguments["thread"] = json!("bd-1");
-        assert_eq!(call(&mut client, tool, arguments).1["ok"], true);
+        assert_eq!(call(&mut client, tool, &arguments).1["ok"], true);
         assert!(!shown.contains("relay "), "{shown}");
     }
 }
@@ -68,21 +68,21 @@ fn a_playbook_is_told_in_calls_and_in_sentences_that_name_calls() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     let mut client = Client::over_pipe(&bus, CURRENT);
     let stranger = json!({"agent": "BlueLake", "to": ["RedForest"], "thread": "bd-1", "subject": "s", "body": "b", "no_recover": true});
-    let (shown, failed) = call(&mut client, "send", stranger);
+    let (shown, failed) = call(&mut client, "send", &stranger);
     assert_eq!(failed["error"]["code"], "CONTACT_REQUIRED", "{failed}");
     same_steps(&shown, &failed["error"]["playbook"]);
     let (shown, planned) =
-        call(&mut client, "recover", json!({"agent": "BlueLake", "code": "CONTACT_REQUIRED", "dry_run": true}));
+        call(&mut client, "recover", &json!({"agent": "BlueLake", "code": "CONTACT_REQUIRED", "dry_run": true}));
     same_steps(&shown, &planned["result"]["steps"]);
-    let (shown, plan) = call(&mut client, "look", json!({"what": ["playbook", "CONTACT_REQUIRED"]}));
+    let (shown, plan) = call(&mut client, "look", &json!({"what": ["playbook", "CONTACT_REQUIRED"]}));
     same_steps(&shown, &plan["result"]["playbook"]);
     assert_eq!(read(&mut client, "relay://playbook/CONTACT_REQUIRED"), shown);
 
     let nobody = json!({"agent": "BlueLake", "to": ["Nobody"], "thread": "bd-1", "subject": "s", "body": "b"});
-    let (shown, _) = call(&mut client, "send", nobody);
+    let (shown, _) = call(&mut client, "send", &nobody);
     assert!(shown.contains(r#"`look {"what":["agents"]}` shows who is there"#), "{shown}");
     // What only a person does, who has a shell, stays a command.
-    let (shown, _) = call(&mut client, "look", json!({"what": ["playbook", "ARCHIVE_DIVERGED"]}));
+    let (shown, _) = call(&mut client, "look", &json!({"what": ["playbook", "ARCHIVE_DIVERGED"]}));
     assert!(shown.contains("in a shell: relay rebuild archive"), "{shown}");
 }
 
@@ -92,10 +92,10 @@ fn the_debt_is_paid_with_calls() {
     bus.track(&["src/a.rs"]);
     bus.relay("BlueLake", ["reserve", "**"]).success();
     let mut client = Client::over_pipe(&bus, CURRENT);
-    let (shown, debt) = call(&mut client, "look", json!({"what": ["debt"]}));
+    let (shown, debt) = call(&mut client, "look", &json!({"what": ["debt"]}));
     assert!(text(&debt["result"]["debt"][0]["pay"]).starts_with("relay release"), "{debt}");
     assert!(shown.lines().any(|line| line.starts_with("  release {")) && !shown.contains("relay "), "{shown}");
-    let (shown, _) = call(&mut client, "look", json!({"what": ["status"]}));
+    let (shown, _) = call(&mut client, "look", &json!({"what": ["status"]}));
     assert!(shown.contains(r#"`look {"what":["debt"]}`"#), "{shown}");
 }
 

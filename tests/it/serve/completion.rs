@@ -8,7 +8,7 @@ use crate::listening::Server;
 /// The most that one answer has.
 const MOST: usize = 100;
 
-fn complete(server: &Server<'_>, of: Value, name: &str, typed: &str, project: Option<&str>) -> Value {
+fn complete(server: &Server<'_>, of: &Value, name: &str, typed: &str, project: Option<&str>) -> Value {
     let mut params = json!({"ref": of, "argument": {"name": name, "value": typed}});
     if let Some(project) = project {
         params["context"] = json!({"arguments": {"project": project}});
@@ -30,7 +30,7 @@ fn agents_threads_and_classes_are_completed() {
     bus.relay("BlueLake", ["prepare", "--thread", "BD-1"]).success();
     let server = Server::of_the_project(&bus);
     let check = |of: Value, name: &str, typed: &str, expected: &[&str]| {
-        let found = complete(&server, of, name, typed, None)["result"]["completion"].clone();
+        let found = complete(&server, &of, name, typed, None)["result"]["completion"].clone();
         assert_eq!(found, json!({"values": expected, "total": expected.len(), "hasMore": false}), "{name} {typed}");
     };
     check(resource("relay://inbox/{agent}"), "agent", "BL", &["BlueLake", "BlackHill"]);
@@ -53,7 +53,7 @@ fn more_than_one_answer_has_is_said_to_be_more_and_found_by_its_beginning() {
     }
     let key = bus.key();
     let threads = |typed: &str| {
-        let answer = complete(&server, prompt("start_work"), "thread", typed, Some(&key));
+        let answer = complete(&server, &prompt("start_work"), "thread", typed, Some(&key));
         answer["result"]["completion"].clone()
     };
     let all = threads("");
@@ -73,7 +73,7 @@ fn what_there_is_not_cannot_be_completed_for() {
     let server = Server::start(&bus);
     for of in [prompt("no_such_prompt"), resource("relay://nothing/{agent}"), resource("file:///{agent}"), resource("")]
     {
-        let answer = complete(&server, of.clone(), "agent", "", None);
+        let answer = complete(&server, &of, "agent", "", None);
         assert_eq!(answer["error"]["code"], -32602, "{of}: {answer}");
     }
 }

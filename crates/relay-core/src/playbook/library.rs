@@ -31,6 +31,11 @@ mod tests {
         let with = |rest: &str| format!("{STEP}{rest}");
         let link = "tool = \"link\"\nargs = { target = \"{name}\" }\nafter = { asked = \"{name}\" }";
         check(&with(link), &[]);
+        check(&with(&format!("{link}\nwho = \"you\"")), &[]);
+        check(
+            &with(&format!("{link}\nwho = \"person\"")),
+            &["step 1: it is exactly one of tool, command, escalate and who"],
+        );
         check(&with(&link.replace("link", "lnik")), &["step 1: there is no command \"lnik\""]);
         check(&with(&link.replace("target", "to")), &["step 1: `link` takes no \"to\""]);
         check(&with(&link.replace("asked", "was_asked")), &["step 1: there is no condition \"was_asked\""]);
