@@ -95,8 +95,8 @@ impl Handler {
                 // A text of this program: it needs no project and no store.
                 let now = self.desk.now();
                 match look::playbook(&input) {
-                    Ok(done) => Answer::done(done, now),
-                    Err(refusal) => Answer::refused(&command, &said, &refusal, now),
+                    Ok(done) => Answer::done(done, now, None),
+                    Err(refusal) => Answer::refused(&command, &said, None, &refusal, now),
                 }
             }
             Ok(ask) => origin.admit(&self.desk, ask).await,
