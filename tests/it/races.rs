@@ -189,6 +189,27 @@ fn writers_pass_the_gate_in_the_order_in_which_they_came() {
     assert_eq!(order, agents[1..]);
 }
 
+#[test]
+fn more_writers_than_the_line_has_places_are_all_served() {
+    const CROWD: u64 = 280;
+    let bus = Bus::with(&["BlueLake"]);
+    // Longer than so many processes take to start.
+    std::fs::write(bus.home().join("config.toml"), "[limits]\ngate_wait = \"1m\"\n").unwrap();
+    let gate = std::fs::File::open(bus.store().join("gate")).unwrap();
+    gate.lock().unwrap();
+    let last = bus.store().join("line/last");
+    let in_line = || std::fs::read_to_string(&last).unwrap().trim().parse::<u64>().unwrap();
+    let before = in_line();
+    let spawn = |index| bus.spawn("BlueLake", &["reserve", &format!("src/{index}.rs")]);
+    let writers: Vec<_> = (0..CROWD).map(spawn).collect();
+    while in_line() < before + 255 {
+        std::thread::yield_now();
+    }
+    drop(gate);
+    writers.into_iter().for_each(|writer| drop(writer.finish().success()));
+    assert_eq!(count(&history(&bus), "reservation_granted") as u64, CROWD);
+}
+
 /// Many starts at once on a project that nobody has opened yet, several times over.
 fn first_starts(args: impl Fn(usize) -> Vec<String> + Sync, check: impl Fn(&Bus, Vec<Run>)) {
     for _ in 0..4 {

@@ -1,25 +1,28 @@
 //! The write gate: a blocking lock in front of `BEGIN IMMEDIATE`.
 //!
 //! SQLite's own busy handler starves writers, and so does one lock for all: on a busy machine whoever comes at the right
-//! moment passes those who are still waking up. So writers stand in a line, and each waits for the one before it alone.
-//! The wait happens in a helper thread, because the lock call itself has no deadline, and a loop of tries would lose the
-//! place in the line.
+//! moment passes those who are still waking up. So processes stand in a line (`line.rs`), and each waits for the one before it
+//! alone. The threads of one process queue before that (`queue.rs`), and one of them goes for all, because the lock call
+//! itself has no deadline, and a loop of tries would lose the place in the line.
 //!
 //! Closing the gate's file is also the bell that wakes waiters: it happens after the commit became visible, and the
 //! kernel closes it even for a process that was killed in between.
 
+mod line;
+mod queue;
+
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
+use std::sync::Arc;
 
 use relay_core::domain::time::Span;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Result};
 
 use crate::filesystem::{io_refusal, private_file, private_folder};
+use queue::Queues;
 
 /// Room for the note about the holder; a fixed width, so that a shorter note overwrites a longer one.
 const NOTE: usize = 160;
@@ -28,13 +31,13 @@ const NOTE: usize = 160;
 /// before it.
 const SHORT_PATIENCE: Span = Span::millis(100);
 
-/// Places in the line are files that are used in turn.
-const PLACES: u64 = 256;
+/// Everybody in this process who waits for a gate.
+static HERE: Queues = Queues::new();
 
 /// Fields are dropped in this order: the next in line finds the gate open.
 #[derive(Debug)]
 pub(super) struct Gate {
-    _lock: File,
+    lock: Arc<File>,
     _place: Option<File>,
 }
 
@@ -44,54 +47,38 @@ pub(super) fn path(folder: &Path) -> PathBuf {
 
 impl Gate {
     pub(super) fn take(folder: &Path, errand: Errand<'_>) -> Result<Gate> {
+        Gate::take_among(&HERE, folder, errand)
+    }
+
+    fn take_among(queues: &'static Queues, folder: &Path, errand: Errand<'_>) -> Result<Gate> {
         let path = path(folder);
         let file = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
         // On a loaded machine a thread may start later than a short patience ends, and that is no contention.
         if errand.wait <= SHORT_PATIENCE && file.try_lock().is_ok() {
-            return Ok(Gate::taken(file, None, errand));
+            return Ok(Gate { lock: Arc::new(file), _place: None }.noted(errand));
         }
         let line = (errand.wait > SHORT_PATIENCE).then(|| folder.join("line"));
         if let Some(line) = line.as_ref().filter(|line| !line.is_dir()) {
             private_folder(line)?;
         }
-        let (done, granted) = mpsc::channel();
-        let waiter = thread::Builder::new().spawn(move || {
-            let place = line.map(|line| stand_in_line(&line)).transpose();
-            // When nobody waits any more, dropping the files gives the gate to the next in the line.
-            let _ = done.send(place.and_then(|place| file.lock().map(|()| (file, place))));
-        });
-        waiter.map_err(|fault| Code::StoreBusy.refuse(format!("nobody can be sent to wait at the gate: {fault}")))?;
-        match granted.recv_timeout(errand.wait.to_std()) {
-            Ok(Ok((lock, place))) => Ok(Gate::taken(lock, place, errand)),
-            Ok(Err(fault)) => Err(io_refusal(&path, &fault)),
-            Err(_) => Err(busy(&path, errand)),
+        let waiting = queues
+            .join(file, line)
+            .map_err(|fault| Code::StoreBusy.refuse(format!("nobody can be sent to wait at the gate: {fault}")))?;
+        match waiting.turn(errand.wait.to_std()) {
+            Some(Ok(gate)) => Ok(gate.noted(errand)),
+            Some(Err(fault)) => Err(io_refusal(&path, &fault)),
+            None => Err(busy(&path, errand)),
         }
     }
 
     /// Leaves a note about the holder.
-    fn taken(lock: File, place: Option<File>, errand: Errand<'_>) -> Gate {
+    fn noted(self, errand: Errand<'_>) -> Gate {
         let note = format!("pid {} verb {} agent {}", std::process::id(), errand.verb, errand.agent);
         let note: String = note.chars().take(NOTE - 1).collect();
         // Only for people who wait; a disk too full for it does not stop anybody.
-        let _ = lock.write_all_at(format!("{note:<width$}\n", width = NOTE - 1).as_bytes(), 0);
-        Gate { _lock: lock, _place: place }
+        let _ = self.lock.write_all_at(format!("{note:<width$}\n", width = NOTE - 1).as_bytes(), 0);
+        self
     }
-}
-
-/// Takes the next place and waits until the one before it is done with the gate, or dead.
-fn stand_in_line(line: &Path) -> io::Result<File> {
-    let counter = private_file(&line.join("last"))?;
-    counter.lock()?;
-    let mut text = [0; 20];
-    let length = counter.read_at(&mut text, 0)?;
-    let last: u64 = std::str::from_utf8(&text[..length]).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-    let place = |number: u64| private_file(&line.join((number % PLACES).to_string()));
-    let (before, own) = (place(last)?, place(last.wrapping_add(1))?);
-    own.lock()?;
-    counter.write_all_at(format!("{:<20}", last.wrapping_add(1)).as_bytes(), 0)?;
-    drop(counter);
-    before.lock_shared()?;
-    Ok(own)
 }
 
 fn busy(path: &Path, errand: Errand<'_>) -> Refusal {
@@ -105,6 +92,9 @@ fn busy(path: &Path, errand: Errand<'_>) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
     use relay_core::domain::time::Span;
 
     use super::*;
@@ -162,6 +152,122 @@ mod tests {
         refused(folder.path(), errand("send", "RedForest", 101));
         assert_ne!(places(), before);
         drop(held);
+    }
+
+    /// As another process: its threads do not queue with ours.
+    fn process() -> &'static Queues {
+        Box::leak(Box::new(Queues::new()))
+    }
+
+    fn until(is_so: impl Fn() -> bool) {
+        while !is_so() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Everybody takes a turn at the same gate, and then another; returns how often somebody was refused.
+    fn refusals<'a>(folder: &Path, everybody: impl Iterator<Item = (&'static Queues, Errand<'a>)>) -> usize {
+        let (inside, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let turn = |queues, errand| match Gate::take_among(queues, folder, errand) {
+            Err(_) => drop(refused.fetch_add(1, Ordering::Relaxed)),
+            Ok(gate) => {
+                assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "two hold the gate");
+                inside.fetch_sub(1, Ordering::Relaxed);
+                drop(gate);
+            }
+        };
+        std::thread::scope(|scope| {
+            for (queues, errand) in everybody {
+                let turn = &turn;
+                scope.spawn(move || (0..2).for_each(|_| turn(queues, errand)));
+            }
+        });
+        refused.into_inner()
+    }
+
+    /// Whether somebody holds a lock on a file of the line, by its name.
+    fn held(folder: &Path) -> Vec<String> {
+        let files = std::fs::read_dir(folder.join("line")).into_iter().flatten().flatten();
+        let is_held = |path: &PathBuf| File::open(path).is_ok_and(|file| file.try_lock().is_err());
+        let names = files.map(|file| file.path()).filter(is_held);
+        let mut names: Vec<String> =
+            names.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn any_number_of_threads_is_served() {
+        let folder = folder();
+        let everybody = (0..600).map(|_| (&HERE, errand("send", "BlueLake", 20_000)));
+        assert_eq!(refusals(folder.path(), everybody), 0);
+    }
+
+    #[test]
+    fn more_processes_than_there_are_places_are_served() {
+        let folder = folder();
+        let everybody = (0..300).map(|_| (process(), errand("send", "BlueLake", 20_000)));
+        assert_eq!(refusals(folder.path(), everybody), 0);
+        assert_eq!(held(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn of_a_crowd_those_who_give_up_hold_up_nobody() {
+        let folder = folder();
+        let first = take(folder.path(), errand("reserve", "BlueLake", 10_000));
+        let processes: Vec<_> = (0..300).map(|_| process()).collect();
+        let everybody = |millis| processes.iter().map(move |queues| (*queues, errand("send", "RedForest", millis)));
+        assert_eq!(refusals(folder.path(), everybody(150)), 2 * processes.len());
+        drop(first);
+        assert_eq!(refusals(folder.path(), everybody(20_000)), 0);
+        until(|| processes.iter().all(|queues| queues.runners() == 0));
+        assert_eq!(held(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn whoever_gave_up_is_gone_from_the_line_before_the_gate_is_free() {
+        let folder = folder();
+        let first = take(folder.path(), errand("reserve", "BlueLake", 10_000));
+        let before = held(folder.path());
+        assert_eq!(before.len(), 1, "the holder's place: {before:?}");
+        let other = process();
+        for _ in 0..3 {
+            let refusal = Gate::take_among(other, folder.path(), errand("send", "RedForest", 101));
+            assert_eq!(refusal.err().map(|refusal| refusal.code), Some(Code::StoreBusy));
+            assert_eq!(held(folder.path()), before);
+        }
+        // One thread is still out for it, however often it came.
+        assert_eq!((other.waiting(), other.runners()), (0, 1));
+        // As a process that comes later and has nobody before it who waits.
+        let last = process();
+        std::thread::scope(|scope| {
+            let served =
+                scope.spawn(|| Gate::take_among(last, folder.path(), errand("ack", "GreenHill", 20_000)).is_ok());
+            until(|| held(folder.path()).len() == 2);
+            drop(first);
+            assert!(served.join().is_ok_and(|is_served| is_served));
+        });
+        until(|| other.runners() + last.runners() == 0);
+        assert_eq!(held(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn threads_of_a_process_are_served_in_the_order_in_which_they_came() {
+        let folder = folder();
+        let first = take(folder.path(), errand("reserve", "BlueLake", 10_000));
+        let here = process();
+        let join =
+            |_| private_file(&path(folder.path())).and_then(|gate| here.join(gate, Some(folder.path().join("line"))));
+        let mut waiting: Vec<_> = (0..6).filter_map(|number| join(number).ok()).collect();
+        for leaves in [3, 0] {
+            assert!(waiting.remove(leaves).turn(Duration::ZERO).is_none());
+        }
+        assert_eq!((waiting.len(), here.waiting(), here.runners()), (4, 4, 1));
+        drop(first);
+        // Were one of them served too early, those before it would wait in vain.
+        for one in waiting {
+            assert!(matches!(one.turn(Duration::from_secs(20)), Some(Ok(_))));
+        }
     }
 
     #[test]
