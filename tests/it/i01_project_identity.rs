@@ -110,6 +110,25 @@ fn a_linked_worktree_is_the_main_worktrees_project_whether_given_or_found() {
 }
 
 #[test]
+fn a_dot_git_that_is_no_file_or_no_path_leads_nowhere() {
+    let bus = Bus::new();
+    let (pipe, long) = (bus.path("pipe"), bus.path("long"));
+    for folder in [&pipe, &long] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    // Nobody ever writes into it.
+    assert!(std::process::Command::new("mkfifo").arg(pipe.join(".git")).status().unwrap().success());
+    bus.track(&["src/a.rs"]);
+    bus.git(&["worktree", "add", "-q", "../tree"]);
+    let line = std::fs::read_to_string(bus.path("tree").join(".git")).unwrap();
+    std::fs::write(long.join(".git"), format!("{line}{}", "\n".repeat(64 * 1024))).unwrap();
+    for folder in [pipe, long] {
+        check_found(&bus, &folder, &canonical(&folder));
+        check_given(&bus, folder.to_str().unwrap(), &canonical(&folder));
+    }
+}
+
+#[test]
 fn a_file_is_the_same_claim_from_every_worktree() {
     let bus = Bus::with(&["BlueLake", "RedForest"]);
     bus.track(&["src/a.rs"]);

@@ -1,7 +1,9 @@
 //! What relay reads from the repository around a project. It reads files and runs no git, so that nothing which a
 //! repository configures can run either: no hook, no fsmonitor, no filter.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -14,6 +16,15 @@ use crate::blame::{self, Place};
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;
+
+/// A file that says where another part of a repository is holds one path.
+const MOST_PATH: u64 = 64 * 1024;
+
+/// A configuration may list thousands of branches.
+const MOST_CONFIG: u64 = 4 * 1024 * 1024;
+
+/// Several times what an index of that many files takes.
+const MOST_INDEX: u64 = 64 * 1024 * 1024;
 
 /// The git folder behind a working tree: its own part and the part that its worktrees share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,17 +102,30 @@ fn main_root(folder: &Path) -> Option<PathBuf> {
 fn git_folder(folder: &Path) -> Option<GitFolder> {
     let dot_git = folder.join(".git");
     let metadata = fs::metadata(&dot_git).ok()?;
-    let own = if metadata.is_dir() {
-        dot_git
-    } else {
-        follow(folder, fs::read_to_string(&dot_git).ok()?.strip_prefix("gitdir:")?)
-    };
+    let own = if metadata.is_dir() { dot_git } else { follow(folder, read_path(&dot_git)?.strip_prefix("gitdir:")?) };
     let own = fs::canonicalize(own).ok()?;
-    let common = match fs::read_to_string(own.join("commondir")) {
-        Ok(text) => fs::canonicalize(follow(&own, &text)).ok()?,
-        Err(_) => own.clone(),
+    let common = match read_path(&own.join("commondir")) {
+        Some(text) => fs::canonicalize(follow(&own, &text)).ok()?,
+        None => own.clone(),
     };
     Some(GitFolder { common, own })
+}
+
+fn read_path(file: &Path) -> Option<String> {
+    String::from_utf8(read(file, MOST_PATH)?).ok()
+}
+
+/// What a file holds, if it is one and no longer than this. Whatever else has its name is not waited for.
+fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(most + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
 }
 
 fn follow(base: &Path, text: &str) -> PathBuf {
@@ -123,7 +147,9 @@ fn text(git: &Path, name: &str) -> Option<String> {
 }
 
 fn config(git: &Path) -> Option<gix_config::File> {
-    gix_config::File::from_path_no_includes(git.join("config"), gix_config::Source::Local).ok()
+    let text = read(&git.join("config"), MOST_CONFIG)?;
+    let local = gix_config::file::Metadata::from(gix_config::Source::Local);
+    gix_config::File::from_bytes_no_includes(&text, local, gix_config::file::init::Options::default()).ok()
 }
 
 /// The repository of one project, read at most once per command.
@@ -205,7 +231,7 @@ impl Files {
         let entries = fs::read_dir(git.join("worktrees")).into_iter().flatten().filter_map(std::result::Result::ok);
         entries
             .filter_map(|entry| {
-                let dot_git = fs::read_to_string(entry.path().join("gitdir")).ok()?;
+                let dot_git = read_path(&entry.path().join("gitdir"))?;
                 let root = fs::canonicalize(follow(&entry.path(), &dot_git)).ok()?;
                 Some(root.parent()?.to_str()?.to_owned())
             })
@@ -229,13 +255,12 @@ impl Files {
             .filter_map(|part| if let Component::Normal(part) = part { part.to_str() } else { None })
             .collect();
         let prefix = if folder.is_empty() { String::new() } else { format!("{}/", folder.join("/")) };
-        let index = gix_index::File::at(
-            git.join("index"),
-            gix_index::hash::Kind::Sha1,
-            true,
-            gix_index::decode::Options::default(),
-        )
-        .ok()?;
+        let index = git.join("index");
+        // gix waits for whatever is there, and takes it whole.
+        fs::metadata(&index).ok().filter(|metadata| metadata.is_file() && metadata.len() <= MOST_INDEX)?;
+        let index =
+            gix_index::File::at(index, gix_index::hash::Kind::Sha1, true, gix_index::decode::Options::default())
+                .ok()?;
         if index.entries().len() > MOST_TRACKED {
             return None;
         }
@@ -282,5 +307,104 @@ impl Repository for Files {
 
     fn tracked(&self) -> Option<Arc<[String]>> {
         self.tracked.get_or_init(|| self.read_index()).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    fn well<T>(result: std::result::Result<T, impl std::fmt::Display>) -> T {
+        result.unwrap_or_else(|fault| panic!("{fault}"))
+    }
+
+    /// A repository, a linked worktree of it, and the part of its git folder that is the worktree's own.
+    fn linked() -> (tempfile::TempDir, PathBuf, PathBuf, PathBuf) {
+        let folder = well(tempfile::tempdir());
+        let root = well(fs::canonicalize(folder.path()));
+        let (main, worktree) = (root.join("main"), root.join("worktree"));
+        let own = main.join(".git/worktrees/worktree");
+        well(fs::create_dir_all(&own));
+        well(fs::create_dir(&worktree));
+        well(fs::write(main.join(".git/config"), "[core]\n\tignorecase = true\n"));
+        well(fs::write(worktree.join(".git"), format!("gitdir: {}\n", own.display())));
+        well(fs::write(own.join("commondir"), "../..\n"));
+        well(fs::write(own.join("gitdir"), format!("{}/.git\n", worktree.display())));
+        (folder, main, worktree, own)
+    }
+
+    fn named(path: &Path) -> String {
+        well(resolve(path)).as_str().to_owned()
+    }
+
+    /// What is read of the repository, in a thread that may hang.
+    fn looks(main: &Path, worktree: &Path) -> (String, Vec<String>, Case, bool) {
+        let (done, is_done) = mpsc::channel();
+        let (main, worktree) = (main.to_owned(), worktree.to_owned());
+        let look = move || {
+            let files = Files::new(&well(resolve(&main)));
+            let _ = done.send((named(&worktree), files.roots(), files.case(), files.tracked().is_some()));
+        };
+        let _thread = std::thread::Builder::new().spawn(look);
+        is_done.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("it waits for what is no file"))
+    }
+
+    fn text(path: &Path) -> String {
+        path.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let (_folder, main, worktree, own) = linked();
+        let roots = vec![text(&main), text(&worktree)];
+        assert_eq!(looks(&main, &worktree), (text(&main), roots.clone(), Case::Insensitive, false));
+        let check = |path: PathBuf, expected: (&Path, &[String], Case)| {
+            let _ = fs::remove_file(&path);
+            well(mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0));
+            let (key, roots, case) = expected;
+            assert_eq!(looks(&main, &worktree), (text(key), roots.to_vec(), case, false), "{}", path.display());
+        };
+        check(main.join(".git/index"), (&main, &roots, Case::Insensitive));
+        check(main.join(".git/config"), (&main, &roots, Case::Sensitive));
+        check(own.join("gitdir"), (&main, &roots[..1], Case::Sensitive));
+        check(own.join("commondir"), (&worktree, &roots[..1], Case::Sensitive));
+        check(worktree.join(".git"), (&worktree, &roots[..1], Case::Sensitive));
+        well(fs::remove_dir_all(main.join(".git")));
+        check(main.join(".git"), (&worktree, &roots[..1], Case::Sensitive));
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_path_is_none() {
+        let (_folder, main, worktree, _own) = linked();
+        let dot_git = worktree.join(".git");
+        let line = well(fs::read_to_string(&dot_git));
+        let fill = |length: u64| {
+            let rest = usize::try_from(length).unwrap_or(usize::MAX) - line.len();
+            well(fs::write(&dot_git, format!("{line}{}", "\n".repeat(rest))));
+        };
+        fill(MOST_PATH);
+        assert_eq!(named(&worktree), text(&main));
+        fill(MOST_PATH + 1);
+        assert_eq!(named(&worktree), text(&worktree));
+    }
+
+    #[test]
+    fn a_configuration_is_read_up_to_its_limit() {
+        let (_folder, main, _worktree, _own) = linked();
+        let config = main.join(".git/config");
+        let check = |length: u64, expected: Case| {
+            let line = b"[core]\n\tignorecase = true\n";
+            let mut text = b"\n".repeat(usize::try_from(length).unwrap_or(usize::MAX));
+            text[..line.len()].copy_from_slice(line);
+            well(fs::write(&config, text));
+            assert_eq!(Files::new(&well(resolve(&main))).case(), expected, "{length}");
+        };
+        check(MOST_CONFIG, Case::Insensitive);
+        check(MOST_CONFIG + 1, Case::Sensitive);
     }
 }
