@@ -307,6 +307,8 @@ pub trait Presence {
     fn enter(&self, wait: &Wait) -> Result<Box<dyn Guard>>;
     /// The announcements of all living processes, oldest first.
     fn waits(&self) -> Vec<Wait>;
+    /// Those of them that are of one verb; the others cost nothing.
+    fn waits_of(&self, verb: &str) -> Vec<Wait>;
 }
 
 /// An announced process: what it runs for and, if it waits, for whom.
@@ -323,7 +325,7 @@ pub struct Wait {
 
 /// An announcement that stands. It goes with whatever waits, to whichever thread looks next.
 pub trait Guard: Send {
-    /// Replaces what was announced; the ticket stays.
+    /// Replaces what was announced; ticket and verb stay.
     fn update(&mut self, wait: &Wait);
 }
 

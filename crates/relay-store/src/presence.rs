@@ -2,6 +2,9 @@
 //!
 //! A living process holds a lock on its file. The kernel lets go of it however the process ends, so a file that can be
 //! locked speaks of the dead and is removed.
+//!
+//! The verb stands in the file's name too: whoever asks for the waits of one verb, as every writer does while it holds the
+//! gate, opens no others.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -34,18 +37,29 @@ impl Files {
         self.folder.join(format!("{}.seen", agent.key()))
     }
 
-    /// Announcements whose process lives; the others are cleared away.
-    fn living(&self) -> Vec<Wait> {
+    /// Announcements whose process lives, of those whose file is asked for; the others of these are cleared away.
+    fn living(&self, is_asked_for: impl Fn(&Path) -> bool) -> Vec<Wait> {
         let Ok(entries) = fs::read_dir(&self.folder) else {
             return Vec::new();
         };
         let is_announcement = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "live");
-        entries
+        let mut waits: Vec<Wait> = entries
             .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-            .filter(is_announcement)
+            .filter(|path| is_announcement(path) && is_asked_for(path))
             .filter_map(|path| read_living(&path))
-            .collect()
+            .collect();
+        waits.sort_by_key(|wait| (wait.ticket, wait.pid));
+        waits
     }
+}
+
+/// Whether a file may announce a wait of this verb, or has to go: one of an earlier relay has no verb in its name, and whose
+/// process is gone cannot take its file along.
+fn may_be_of(path: &Path, verb: &str) -> bool {
+    let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { return false };
+    let Some((process, of)) = name.split_once('.') else { return true };
+    let pid = process.split('-').next().and_then(|pid| pid.parse().ok());
+    of == verb || pid.is_none_or(|pid| !lives(pid))
 }
 
 fn read_living(path: &Path) -> Option<Wait> {
@@ -83,7 +97,7 @@ impl Presence for Files {
     }
 
     fn has_process(&self, agent: &AgentName) -> bool {
-        self.living().iter().any(|wait| wait.agent.is(agent))
+        self.waits().iter().any(|wait| wait.agent.is(agent))
     }
 
     fn process_lives(&self, pid: u32) -> bool {
@@ -92,14 +106,18 @@ impl Presence for Files {
 
     fn enter(&self, wait: &Wait) -> Result<Box<dyn Guard>> {
         let ordinal = ENTERED.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.join(format!("{}-{ordinal}.live", std::process::id()));
+        let path = self.folder.join(format!("{}-{ordinal}.{}.live", std::process::id(), wait.verb));
         let lock = announce(&path, wait).map_err(|fault| io_refusal(&path, &fault))?;
-        Ok(Box::new(Entered { lock, path, ticket: wait.ticket }))
+        Ok(Box::new(Entered { lock, path, ticket: wait.ticket, verb: wait.verb.clone() }))
     }
 
     fn waits(&self) -> Vec<Wait> {
-        let mut waits = self.living();
-        waits.sort_by_key(|wait| (wait.ticket, wait.pid));
+        self.living(|_| true)
+    }
+
+    fn waits_of(&self, verb: &str) -> Vec<Wait> {
+        let mut waits = self.living(|path| may_be_of(path, verb));
+        waits.retain(|wait| wait.verb == verb);
         waits
     }
 }
@@ -119,11 +137,13 @@ struct Entered {
     lock: File,
     path: PathBuf,
     ticket: u64,
+    verb: String,
 }
 
 impl Guard for Entered {
     fn update(&mut self, wait: &Wait) {
-        if let Ok(lock) = announce(&self.path, &Wait { ticket: self.ticket, ..wait.clone() }) {
+        let wait = Wait { ticket: self.ticket, verb: self.verb.clone(), ..wait.clone() };
+        if let Ok(lock) = announce(&self.path, &wait) {
             self.lock = lock;
         }
     }
@@ -184,6 +204,38 @@ mod tests {
             .unwrap_or_else(|fault| panic!("{fault}"));
         assert_eq!(files.waits(), []);
         assert!(!left_behind.exists());
+    }
+
+    #[test]
+    fn whoever_asks_for_one_verb_opens_no_others() {
+        let (_folder, files) = place();
+        let held = enter(&files, &wait("BlueLake", 1));
+        let put = |name: String| {
+            let path = files.folder.join(name);
+            fs::write(&path, "nobody holds it, so whoever opens it removes it")
+                .unwrap_or_else(|fault| panic!("{fault}"));
+            path
+        };
+        let (here, gone) = (std::process::id(), u32::MAX);
+        let (of_another, of_the_dead) = (put(format!("{here}-99.poll.live")), put(format!("{gone}-99.poll.live")));
+        let (of_this, without) = (put(format!("{here}-99.reserve.live")), put(format!("{here}-99.live")));
+        assert_eq!(files.waits_of("reserve"), [wait("BlueLake", 1)]);
+        assert_eq!(files.waits_of("link"), []);
+        let left = [&of_another, &of_the_dead, &of_this, &without].map(|path| path.exists());
+        assert_eq!(left, [true, false, false, false]);
+        assert_eq!(files.waits(), [wait("BlueLake", 1)]);
+        assert!(!of_another.exists());
+        drop(held);
+    }
+
+    #[test]
+    fn an_announcement_of_an_earlier_relay_is_of_the_verb_that_it_says() {
+        let (_folder, files) = place();
+        let path = files.folder.join(format!("{}-7.live", std::process::id()));
+        let _lock = announce(&path, &wait("BlueLake", 2)).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(files.waits_of("reserve"), [wait("BlueLake", 2)]);
+        assert_eq!(files.waits_of("poll"), []);
+        assert_eq!(files.waits(), [wait("BlueLake", 2)]);
     }
 
     #[test]

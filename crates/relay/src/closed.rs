@@ -61,4 +61,8 @@ impl Presence for Closed {
     fn waits(&self) -> Vec<Wait> {
         Vec::new()
     }
+
+    fn waits_of(&self, _: &str) -> Vec<Wait> {
+        Vec::new()
+    }
 }

@@ -358,9 +358,8 @@ fn obstacle(ctx: &Ctx<'_>, agent: &Agent, wanted: &Wanted, clashes: &[Clash], ti
 fn earlier_waiter(ctx: &Ctx<'_>, agent: &Agent, wanted: &Wanted, ticket: u64) -> Option<Wait> {
     let me = Party::Agent(agent.name.clone());
     let meets = |theirs: &String| wanted.meets(theirs).is_ok_and(|met| !met.is_empty());
-    ctx.store.presence().waits().into_iter().find(|wait| {
-        wait.verb == "reserve" && wait.agent != me && wait.ticket < ticket && wait.patterns.iter().any(meets)
-    })
+    let waits = ctx.store.presence().waits_of("reserve");
+    waits.into_iter().find(|wait| wait.agent != me && wait.ticket < ticket && wait.patterns.iter().any(meets))
 }
 
 fn behind(earlier: &Wait) -> Refusal {

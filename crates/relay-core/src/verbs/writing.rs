@@ -259,8 +259,8 @@ fn clock_jumped(ctx: &Ctx<'_>, facts: &dyn crate::store::Facts) -> Result<Option
 
 fn someone_waits(ctx: &Ctx<'_>, actor: &Actor) -> Vec<Signal> {
     let me = actor.party();
-    let waits = ctx.store.presence().waits();
-    let for_me = waits.iter().filter(|wait| wait.verb == "reserve" && wait.for_whom.contains(&me));
+    let waits = ctx.store.presence().waits_of("reserve");
+    let for_me = waits.iter().filter(|wait| wait.for_whom.contains(&me));
     for_me
         .map(|wait| {
             let text = format!("{} waits for you to release {}", wait.agent, wait.patterns.join(" "));

@@ -126,13 +126,29 @@ fn an_announcement_stands_until_its_guard_is_dropped() {
 }
 
 #[test]
-fn an_announcement_is_replaced_and_its_ticket_stays() {
+fn the_waits_of_one_verb_are_asked_for_alone() {
+    each(|place| {
+        let (one, other) = (place.open(), place.open());
+        let of = |verb: &str, agent: &str, ticket: u64| Wait { verb: verb.into(), ..wait(agent, ticket) };
+        let _poll = one.presence().enter(&of("poll", "GreenHill", 1)).unwrap();
+        let _late = one.presence().enter(&of("reserve", "BlueLake", 3)).unwrap();
+        let _early = one.presence().enter(&of("reserve", "RedForest", 2)).unwrap();
+        let of_reserve = [of("reserve", "RedForest", 2), of("reserve", "BlueLake", 3)];
+        assert_eq!(other.presence().waits_of("reserve"), of_reserve, "the oldest first");
+        assert_eq!(other.presence().waits_of("poll"), [of("poll", "GreenHill", 1)]);
+        assert_eq!(other.presence().waits_of("link"), []);
+        assert_eq!(other.presence().waits().len(), 3);
+    });
+}
+
+#[test]
+fn an_announcement_is_replaced_and_its_ticket_and_verb_stay() {
     each(|place| {
         let store = place.open();
         let mut guard = store.presence().enter(&wait("BlueLake", 5)).unwrap();
-        let changed = Wait { for_whom: vec![party("human")], patterns: vec![], ticket: 99, ..wait("BlueLake", 5) };
-        guard.update(&changed);
-        assert_eq!(place.open().presence().waits(), [Wait { ticket: 5, ..changed }]);
+        let changed = Wait { for_whom: vec![party("human")], patterns: vec![], ..wait("BlueLake", 5) };
+        guard.update(&Wait { ticket: 99, verb: "poll".into(), ..changed.clone() });
+        assert_eq!(place.open().presence().waits(), [changed]);
         drop(guard);
         assert_eq!(store.presence().waits(), []);
     });
