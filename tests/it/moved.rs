@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::crossing::Two;
 use crate::halves::has_open;
 use crate::interrupted::cut_between;
+use crate::listening::Server;
 use crate::terminal::{column, text};
 
 impl Two {
@@ -252,6 +253,60 @@ fn a_move_that_died_half_way_is_found_under_the_new_path() {
     assert_eq!(two.inbox("new-home", "BlueLake").len(), 1);
     let again = two.here("", &["project", "list"]).success().result();
     assert!(column(&again["projects"], "key").contains(&json!(two.key("new-home"))), "{again}");
+}
+
+#[test]
+fn what_a_server_could_not_tell_is_told_by_the_next_request() {
+    for trouble in ["away", "busy"] {
+        let two = Two::linked();
+        impatient(&two);
+        let (_, got) = two.correspond();
+        let server = Server::start(&two.bus);
+        let (store, away) = (two.store("other"), two.bus.path("away"));
+        let gate = (trouble == "busy").then(|| two.hold("other"));
+        if trouble == "away" {
+            std::fs::rename(&store, &away).unwrap();
+        }
+        let ids = [got.parse::<u64>().unwrap()];
+        server.does("BlueLake", "ack", json!({"ids": ids}));
+        // By one of the server's threads that do not end with a request.
+        for _ in 0..3 {
+            server.does("GreenHill", "poll", json!({}));
+        }
+        if trouble == "away" {
+            std::fs::rename(&away, &store).unwrap();
+        }
+        drop(gate);
+        assert_eq!(two.states("other", "RedForest"), ["stored"], "{trouble}");
+        server.does("GreenHill", "poll", json!({}));
+        assert_eq!(two.states("other", "RedForest"), ["acked"], "{trouble}");
+    }
+}
+
+#[test]
+fn a_visit_keeps_nothing_that_it_could_not_tell_a_third_project() {
+    let two = Two::linked();
+    impatient(&two);
+    two.add("third", &["GoldOwl"]);
+    two.at("third", "GoldOwl", &["link", "--target", "RedForest@other"]).success();
+    two.there("RedForest", &["link", "--target", "GoldOwl@third", "--accept"]).success();
+    let send =
+        ["send", "--to", "RedForest@other", "--thread", "t-1", "--subject", "API", "--body", "b", "--ack-required"];
+    two.at("third", "GoldOwl", &send).success();
+    let theirs = two.inbox("other", "RedForest")[0]["id"].to_string();
+    let (_, got) = two.correspond();
+    let server = Server::start(&two.bus);
+    let (other, third) = (two.hold("other"), two.hold("third"));
+    two.here("BlueLake", &["ack", &got]).success();
+    drop(other);
+    two.there("RedForest", &["ack", &theirs]).success();
+    // Tells the other project, and on the way what that one has yet to tell, in a thread that lives on.
+    server.does("GreenHill", "poll", json!({}));
+    assert_eq!(two.states("other", "RedForest"), ["acked"]);
+    drop(third);
+    assert_eq!(two.states("third", "GoldOwl"), ["stored"]);
+    two.there("RedForest", &["poll"]).success();
+    assert_eq!(two.states("third", "GoldOwl"), ["acked"]);
 }
 
 #[test]

@@ -14,6 +14,9 @@ use crate::domain::nearest::nearest;
 use crate::error::{Code, Kind, Refusal};
 use crate::store::{Crossing, Errand, Facts, Result, Store};
 
+/// No process has this number.
+const NOBODY: u32 = 0;
+
 /// What is to be done in the other project, as a guest there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "errand", rename_all = "snake_case")]
@@ -109,40 +112,92 @@ fn is_abandoned(ctx: &Ctx<'_>, crossing: &Crossing) -> bool {
 
 /// Completes what dead processes left. What cannot be completed now stays for the next command.
 pub(super) fn settle(ctx: &Ctx<'_>) {
-    let read = |crossing: Crossing| serde_json::from_str(&crossing.errand).ok().map(|task| (crossing, task));
-    let noted: Vec<(Crossing, Task)> = take_over(ctx).unwrap_or_default().into_iter().filter_map(read).collect();
-    let (moves, others): (Vec<_>, Vec<_>) =
-        noted.into_iter().partition(|(_, task)| matches!(task, Task::TellMove { .. }));
-    // Who knows this project by an old path would not find what its agents did there.
-    let mut strangers = Vec::new();
+    let noted = take_over(ctx).unwrap_or_default();
+    carry_all(ctx, &noted);
+}
+
+/// The same on a visit, which ends before the request does.
+pub(super) fn settle_as_guest(ctx: &Ctx<'_>) {
+    let noted = take_over(ctx).unwrap_or_default();
+    carry_all(ctx, &noted);
+    let is_one = |left: &Crossing, (taken, _): &(Crossing, Task)| left.key == taken.key && left.actor == taken.actor;
+    let_go_of(ctx, |left| noted.iter().any(|taken| is_one(left, taken)));
+}
+
+fn carry_all(ctx: &Ctx<'_>, noted: &[(Crossing, Task)]) {
+    let (moves, others): (Vec<_>, Vec<_>) = noted.iter().partition(|(_, task)| matches!(task, Task::TellMove { .. }));
+    // Who knows this project by an old path would not find what its agents did there, and who is busy is waited for once.
+    let mut closed = Vec::new();
     for (crossing, task) in moves.iter().chain(&others) {
-        // A project that is not there just now may come back.
-        let is_there = matches!(ctx.bus.open(&crossing.project), Ok(Some(_)));
-        if !is_there || strangers.contains(&&crossing.project) {
+        if closed.contains(&&crossing.project) || !is_there(ctx, &crossing.project) {
             continue;
         }
-        match carry(ctx, crossing, task) {
-            Err(_) if matches!(task, Task::TellMove { .. }) => strangers.push(&crossing.project),
-            Err(refusal) if !matches!(refusal.code.kind(), Kind::Busy | Kind::Damaged) => {
-                let _ = drop_noted(ctx, &crossing.actor, &crossing.key);
-            }
-            _ => {}
+        let Err(refusal) = carry(ctx, crossing, task) else { continue };
+        let may_go_later = matches!(refusal.code.kind(), Kind::Busy | Kind::Damaged);
+        if may_go_later || matches!(task, Task::TellMove { .. }) {
+            closed.push(&crossing.project);
+        } else {
+            let _ = drop_noted(ctx, &crossing.actor, &crossing.key);
         }
     }
 }
 
-/// Takes what dead processes left into this one's hands: from now on neither another process nor a step of its own
-/// finds it abandoned.
-fn take_over(ctx: &Ctx<'_>) -> Result<Vec<Crossing>> {
+/// A project that is not there just now may come back.
+fn is_there(ctx: &Ctx<'_>, project: &ProjectKey) -> bool {
+    matches!(ctx.bus.open(project), Ok(Some(_)))
+}
+
+/// Takes what dead processes left into this one's hands: until the end of the request neither another process nor a step of its own
+/// finds it abandoned. What is for projects that are not there stays where it is, and costs no more than a look.
+fn take_over(ctx: &Ctx<'_>) -> Result<Vec<(Crossing, Task)>> {
+    let noted = ctx.store.read()?.crossings()?;
+    let mut projects: Vec<&ProjectKey> = Vec::new();
+    for crossing in noted.iter().filter(|crossing| is_abandoned(ctx, crossing)) {
+        if !projects.contains(&&crossing.project) {
+            projects.push(&crossing.project);
+        }
+    }
+    projects.retain(|project| is_there(ctx, project));
+    if projects.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut tx = ctx.store.begin(Errand { verb: "settle", agent: "", wait: ctx.limits.gate_wait, durable: false })?;
     let mut taken = Vec::new();
-    for crossing in tx.crossings()?.into_iter().filter(|crossing| is_abandoned(ctx, crossing)) {
-        let crossing = Crossing { pid: ctx.pid, ..crossing };
-        tx.note_crossing(&crossing)?;
-        taken.push(crossing);
+    for crossing in tx.crossings()? {
+        if is_abandoned(ctx, &crossing)
+            && projects.contains(&&crossing.project)
+            && let Ok(task) = serde_json::from_str(&crossing.errand)
+        {
+            let crossing = Crossing { pid: ctx.pid, ..crossing };
+            tx.note_crossing(&crossing)?;
+            taken.push((crossing, task));
+        }
     }
     tx.commit()?;
     Ok(taken)
+}
+
+/// At the end of a request: what it could not complete is nobody's again. Its process may live on and serve others, of whom
+/// the next one tries again.
+pub(super) fn let_go(ctx: &Ctx<'_>) {
+    let_go_of(ctx, |_| true);
+}
+
+fn let_go_of(ctx: &Ctx<'_>, is_meant: impl Fn(&Crossing) -> bool) {
+    let is_held = |crossing: &Crossing| crossing.pid == ctx.pid && is_meant(crossing);
+    let noted = ctx.store.read().and_then(|facts| facts.crossings()).unwrap_or_default();
+    if noted.iter().any(is_held) {
+        // What cannot be given back now is found abandoned when this process has ended.
+        let _ = give_back(ctx, is_held);
+    }
+}
+
+fn give_back(ctx: &Ctx<'_>, is_held: impl Fn(&Crossing) -> bool) -> Result<()> {
+    let mut tx = ctx.store.begin(Errand { verb: "settle", agent: "", wait: ctx.limits.gate_wait, durable: false })?;
+    for crossing in tx.crossings()?.into_iter().filter(is_held) {
+        tx.note_crossing(&Crossing { pid: NOBODY, ..crossing })?;
+    }
+    tx.commit()
 }
 
 /// Runs one task to its end and forgets it.

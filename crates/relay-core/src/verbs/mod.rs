@@ -293,6 +293,12 @@ pub enum Begun {
 /// Begins any request; every front comes through here. One that has to wait is handed back instead of blocking: whoever
 /// takes it watches the store, and then looks at once, whenever something was committed, and when its patience is over.
 pub fn begin(ctx: &Ctx<'_>, request: &Request) -> Result<Begun> {
+    let begun = tell(ctx, request);
+    crossing::let_go(ctx);
+    begun
+}
+
+fn tell(ctx: &Ctx<'_>, request: &Request) -> Result<Begun> {
     let done = match request {
         Request::Reserve(input) => return reserve::begin(ctx, input),
         Request::Link(input) => return link::begin(ctx, input),

@@ -5,7 +5,7 @@ mod ring;
 
 use std::ops::ControlFlow;
 
-use super::{Begun, Ctx, Done, Key};
+use super::{Begun, Ctx, Done, Key, crossing};
 use crate::domain::name::Party;
 use crate::domain::time::{Span, Timestamp};
 use crate::store::{Clock, Result, Wait};
@@ -60,10 +60,10 @@ impl Waiting {
     /// One look. None: not yet. At the deadline the answer is that of the deadline: ok and empty for `poll`, `WAIT_TIMEOUT`
     /// for `reserve` and `link`.
     pub fn look(&mut self, ctx: &Ctx<'_>) -> Result<Option<Done>> {
-        let Some(ended) = self.ended(&ctx.later(self.key.clone())).transpose() else {
-            return Ok(None);
-        };
-        end(self.ending.take(), ctx, ended).map(Some)
+        let ended = self.ended(&ctx.later(self.key.clone())).transpose();
+        let ended = ended.map(|ended| end(self.ending.take(), ctx, ended)).transpose();
+        crossing::let_go(ctx);
+        ended
     }
 
     fn ended(&mut self, ctx: &Ctx<'_>) -> Result<Option<Done>> {

@@ -131,7 +131,10 @@ pub(super) fn open<'a>(ctx: &'a Ctx<'a>, verb: &str, who: Who<'_>) -> Result<Wri
     let mut tx = ctx.store.begin(errand)?;
     if crossing::any_abandoned(ctx, &*tx)? {
         drop(tx);
-        crossing::settle(ctx);
+        match who {
+            Who::Guest(_) => crossing::settle_as_guest(ctx),
+            _ => crossing::settle(ctx),
+        }
         tx = ctx.store.begin(errand)?;
     }
     let actor = match who {
