@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use relay_core::domain::name::ProjectKey;
 use relay_core::store::{Bus, Result, Store};
 use relay_core::verbs::{self, Ctx, Done, recover};
 use relay_store::sqlite::Sqlite;
@@ -13,7 +14,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::pending::Name;
 use super::room::Room;
 use super::writer::{self, Verdict};
-use super::{Desk, Late, Way, resolve, way};
+use super::{Desk, Late, Way, way};
 use crate::ask::{Answer, Ask};
 
 /// How far a request has come.
@@ -37,14 +38,13 @@ pub struct Job {
 impl Job {
     /// Looks whether it can be asked at all, and at what a claim needs to know of the repository: nobody should wait for that
     /// at the gate.
-    pub fn open(desk: &Arc<Desk>, ask: Ask) -> Result<Arc<Job>> {
+    pub fn open(desk: &Arc<Desk>, ask: Ask, project: &ProjectKey) -> Result<Arc<Job>> {
         let asked = desk.asked.token();
-        let project = resolve(ask.said.project.as_deref())?;
         let named = ask.said.project.as_ref().map(PathBuf::from);
-        let files = repository::Files::new(&project).seen_from(named.into_iter().chain(ask.said.seen_from.clone()));
+        let files = repository::Files::new(project).seen_from(named.into_iter().chain(ask.said.seen_from.clone()));
         verbs::check(&ask.request, &ask.caller, &desk.limits, &files)?;
         verbs::look_ahead(&ask.request, &files);
-        let room = desk.rooms.enter(desk, &project, Some(&ask.request), ask.caller.named.as_ref())?;
+        let room = desk.rooms.enter(desk, project, Some(&ask.request), ask.caller.named.as_ref())?;
         Ok(Arc::new(Job { desk: desk.clone(), room, ask, files, _asked: asked }))
     }
 

@@ -7,6 +7,7 @@ mod alone;
 mod guarded;
 mod job;
 mod late;
+mod paths;
 mod pending;
 mod room;
 mod rooms;
@@ -23,7 +24,7 @@ use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::{Code, Kind, Refusal};
 use relay_core::store::{Clock, Result};
 use relay_core::verbs::Request;
-use relay_store::{Home, repository};
+use relay_store::Home;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,6 +33,7 @@ use crate::ask::{Answer, Ask, Body, Said};
 use crate::front::Front;
 use job::{Begun, Job};
 pub use late::Late;
+use paths::Paths;
 use pending::Pending;
 pub use room::Heard;
 use rooms::Rooms;
@@ -54,6 +56,7 @@ pub struct Desk {
     clock: Box<dyn Clock + Send + Sync>,
     root: PathBuf,
     limits: Limits,
+    paths: Paths,
     rooms: Rooms,
     /// Once the server goes away nobody waits any longer.
     closing: CancellationToken,
@@ -97,6 +100,7 @@ impl Desk {
             clock,
             root,
             limits,
+            paths: Paths::default(),
             rooms: Rooms::default(),
             closing: CancellationToken::new(),
             asked: TaskTracker::new(),
@@ -116,6 +120,13 @@ impl Desk {
 
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    fn resolve(&self, project: Option<&str>) -> Result<ProjectKey> {
+        match project {
+            Some(path) => self.paths.find(path, self.monotonic()),
+            None => Err(Code::ProjectUnresolved.refuse("no project is named; say `project`, the absolute path of it")),
+        }
     }
 
     /// Time that only goes forward.
@@ -141,10 +152,14 @@ impl Desk {
 
     async fn answer(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
         let _turn = if way(&ask.request) == Way::Reads { self.reading.acquire().await.ok() } else { None };
+        let known = ask.said.project.as_ref().and_then(|path| self.paths.known(path, self.monotonic()));
+        // What only joins a queue, and needs to look nowhere, is there sooner than a thread that does so for it.
+        let is_quick = known.is_some() && way(&ask.request) == Way::Writes && !ask.request.looks_ahead();
         let desk = self.clone();
         let begin = move || {
             let (command, said) = (ask.command.clone(), ask.said.clone());
-            let job = match Job::open(&desk, ask) {
+            let project = known.map_or_else(|| desk.resolve(said.project.as_deref()), Ok);
+            let job = match project.and_then(|project| Job::open(&desk, ask, &project)) {
                 Ok(job) => job,
                 // It came to no store: there is nothing that a key could settle.
                 Err(refusal) => {
@@ -154,7 +169,7 @@ impl Desk {
             // Most callers have nothing on its way, and need no second thread.
             if desk.pending.is_settled(&job.name()) { job.begin() } else { Ok(Begun::TooEarly(job)) }
         };
-        let mut begun = blocking(begin).await??;
+        let mut begun = if is_quick { begin()? } else { blocking(begin).await?? };
         if let Begun::TooEarly(job) = begun {
             self.pending.settled(&job.name()).await;
             begun = blocking(move || job.begin()).await??;
@@ -212,7 +227,7 @@ impl Desk {
     pub async fn watch(self: &Arc<Self>, project: Option<&str>) -> Result<Heard> {
         let (desk, project) = (self.clone(), project.map(str::to_owned));
         blocking(move || {
-            let project = resolve(project.as_deref())?;
+            let project = desk.resolve(project.as_deref())?;
             desk.rooms.enter(&desk, &project, None, None)?.listen()
         })
         .await?
@@ -228,14 +243,6 @@ fn measured(verb: &'static str, answer: &Answer, millis: i64) {
     };
     metrics::counter!("relay_requests_total", "verb" => verb, "outcome" => outcome).increment(1);
     metrics::histogram!("relay_request_seconds", "verb" => verb).record(millis as f64 / 1_000.0);
-}
-
-/// The project that a text names.
-fn resolve(project: Option<&str>) -> Result<ProjectKey> {
-    match project {
-        Some(path) => repository::resolve(path.as_ref()),
-        None => Err(Code::ProjectUnresolved.refuse("no project is named; say `project`, the absolute path of it")),
-    }
 }
 
 /// What a thread that may block says; a panic is a fault of ours, and everybody else is served on.
