@@ -45,10 +45,10 @@ pub fn unreachable(code: &str) {
 
 pub fn too_fast(code: &str) {
     let bus = Bus::with(&["BlueLake"]);
-    fs::write(bus.home().join("config.toml"), "[serve]\nrequests_per_second = 3\n").unwrap();
+    fs::write(bus.home().join("config.toml"), "[serve]\nrequests_per_second = 1\n").unwrap();
     let server = Server::start(&bus);
     let refused = (0..20).map(|_| run(server.args("BlueLake", &["poll"]))).find(|poll| poll.status != 0);
-    let refused = error(&refused.expect("twenty at once are more than three a second"), code);
+    let refused = error(&refused.expect("twenty at once are more than one a second"), code);
     assert!(text(&refused["message"]).contains(" ms"), "it says when: {refused}");
     let steps = refused["playbook"].as_array().unwrap();
     assert!(steps.len() == 1 && text(&steps[0]["why"]).contains("again"), "{refused}");
@@ -74,4 +74,20 @@ fn a_token_that_was_revoked_is_replaced_by_a_person() {
     assert!(text(&person["why"]).contains("relay token add"), "{failed}");
     secret.replace(token(&bus, "laptop", &[]));
     way.relay(&["poll"]).success();
+}
+
+/// The other half of `IDENTITY_MISMATCH`: an agent that another credential has registered.
+#[test]
+fn whoever_speaks_as_anothers_agent_becomes_one_of_its_own() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let secret = RefCell::new(token(&bus, "guest", &["--separate"]));
+    let around = towards(&server.url, &secret);
+    let failed = error(&Way { bus: &bus, agent: "BlueLake", around: &around }.relay(&["poll"]), "IDENTITY_MISMATCH");
+    assert!(text(&failed["message"]).contains("BlueLake belongs to"), "{failed}");
+    let steps = failed["playbook"].as_array().unwrap();
+    assert!(steps.len() == 1 && text(&steps[0]["why"]).contains("`relay start --agent NAME`"), "{failed}");
+    let own = Way { bus: &bus, agent: "GreenField", around: &around };
+    own.relay(&["start"]).success();
+    own.relay(&["poll"]).success();
 }
