@@ -229,7 +229,8 @@ pub trait Facts {
     /// Messages of `sender` that somebody has yet to acknowledge, oldest first.
     fn acks_awaited(&self, sender: &Party, limit: usize) -> Result<Vec<Message>>;
     /// The newest message of `sender` with exactly this subject and body. It looks back no further than to the first
-    /// message from before `since`, or from a clock too far ahead of `now` to be believed.
+    /// message from before `since`, or from a clock too far ahead of `now` to be believed, and no further than
+    /// `DUPLICATE_AMONG` messages.
     fn same_text(
         &self,
         sender: &Party,

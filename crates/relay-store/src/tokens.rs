@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use relay_core::domain::event::hex;
 use relay_core::domain::time::Timestamp;
@@ -33,6 +35,43 @@ pub struct Token {
 #[derive(Debug, Clone)]
 pub struct Tokens {
     folder: PathBuf,
+}
+
+/// The tokens for one who asks with every request: they are read again when their folder has changed.
+#[derive(Debug)]
+pub struct Watched {
+    tokens: Tokens,
+    read: Mutex<Option<(SystemTime, Vec<Token>)>>,
+}
+
+/// Two changes within this time may leave a folder with the same time on it: what changed so lately is read every time.
+const RACY: Duration = Duration::from_secs(2);
+
+impl Watched {
+    pub fn new(tokens: Tokens) -> Self {
+        Watched { tokens, read: Mutex::new(None) }
+    }
+
+    /// What is there at this moment.
+    #[expect(clippy::disallowed_methods, reason = "it is compared with what the clock of the files says")]
+    pub fn list(&self) -> Result<Vec<Token>> {
+        let now = SystemTime::now();
+        let changed = fs::metadata(&self.tokens.folder).and_then(|folder| folder.modified());
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*read, &changed) {
+            (Some((at, tokens)), Ok(changed)) if at == changed => return Ok(tokens.clone()),
+            _ => {}
+        }
+        let tokens = self.tokens.list()?;
+        let is_settled = |changed: &SystemTime| *changed + RACY < now;
+        *read = changed.ok().filter(is_settled).map(|changed| (changed, tokens.clone()));
+        Ok(tokens)
+    }
+
+    /// The token that this secret is.
+    pub fn find(&self, secret: &str) -> Result<Option<Token>> {
+        Ok(among(self.list()?, secret))
+    }
 }
 
 impl Tokens {
@@ -94,13 +133,13 @@ impl Tokens {
             Err(fault) => Err(io_refusal(&path, &fault)),
         }
     }
+}
 
-    /// The token that this secret is. Every one is compared, in a time that says nothing about how alike they are.
-    pub fn find(&self, secret: &str) -> Result<Option<Token>> {
-        let wanted = hash(secret);
-        let is_it = |token: &Token| bool::from(token.hash.as_bytes().ct_eq(wanted.as_bytes()));
-        Ok(self.list()?.into_iter().fold(None, |found, token| if is_it(&token) { Some(token) } else { found }))
-    }
+/// Every one is compared, in a time that says nothing about how alike they are.
+fn among(tokens: Vec<Token>, secret: &str) -> Option<Token> {
+    let wanted = hash(secret);
+    let is_it = |token: &Token| bool::from(token.hash.as_bytes().ct_eq(wanted.as_bytes()));
+    tokens.into_iter().fold(None, |found, token| if is_it(&token) { Some(token) } else { found })
 }
 
 /// A name is also the name of a file.
@@ -123,6 +162,31 @@ mod tests {
     use super::*;
     use crate::SystemRandom;
 
+    /// A folder that has not changed for a while is not read again, and one that has is, at once.
+    #[test]
+    fn what_was_read_is_believed_until_the_folder_changes() -> Result<()> {
+        let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let tokens = Tokens::of(home.path());
+        let secret = tokens.add("laptop", false, Timestamp::from_millis(0), &SystemRandom)?;
+        let (watched, folder) = (Watched::new(tokens.clone()), home.path().join("tokens"));
+        let aged = |seconds: u64| {
+            let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            fs::File::open(&folder)
+                .and_then(|file| file.set_modified(long_ago))
+                .unwrap_or_else(|fault| panic!("{fault}"));
+        };
+        assert!(watched.find(&secret)?.is_some());
+        let text = fs::read_to_string(folder.join("laptop")).unwrap_or_default();
+        tokens.revoke("laptop")?;
+        assert_eq!(watched.find(&secret)?, None, "it changed just now, and is read every time");
+        fs::write(folder.join("laptop"), text).unwrap_or_else(|fault| panic!("{fault}"));
+        aged(1_000);
+        assert!(watched.find(&secret)?.is_some());
+        tokens.revoke("laptop")?;
+        assert_eq!(watched.find(&secret)?, None, "it has changed");
+        Ok(())
+    }
+
     #[test]
     fn a_token_is_found_by_its_secret_until_it_is_revoked() -> Result<()> {
         let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
@@ -131,7 +195,8 @@ mod tests {
         let now = Timestamp::from_millis(0);
         let laptop = tokens.add("laptop", false, now, &SystemRandom)?;
         let robot = tokens.add("robot", true, now, &SystemRandom)?;
-        let found = |secret: &str| tokens.find(secret).map(|token| token.map(|token| (token.name, token.separate)));
+        let watched = Watched::new(tokens.clone());
+        let found = |secret: &str| watched.find(secret).map(|token| token.map(|token| (token.name, token.separate)));
         assert_eq!(found(&laptop)?, Some(("laptop".to_owned(), false)));
         assert_eq!(found(&robot)?, Some(("robot".to_owned(), true)));
         for wrong in ["", "relay_", &laptop[1..], &laptop[..laptop.len() - 1], &format!("{laptop}0")] {
@@ -161,7 +226,7 @@ mod tests {
         let (own, outside) = (folder.join("laptop"), home.path().join("outside"));
         let well = |done: std::io::Result<()>| done.unwrap_or_else(|fault| panic!("{fault}"));
         let mode = |mode| well(fs::set_permissions(&own, fs::Permissions::from_mode(mode)));
-        let is_let_in = || tokens.find(&secret).is_ok_and(|token| token.is_some());
+        let is_let_in = || tokens.list().is_ok_and(|tokens| among(tokens, &secret).is_some());
         for (bits, expected) in [(0o600, true), (0o644, true), (0o620, false), (0o602, false), (0o600, true)] {
             mode(bits);
             assert_eq!(is_let_in(), expected, "{bits:o}");

@@ -23,6 +23,8 @@ pub const WROTE_WITHIN: Span = Span::hours(24);
 pub const ALL_SEEN_WITHIN: Span = Span::hours(24);
 /// The same text again within this time is probably an accident.
 pub const DUPLICATE_WITHIN: Span = Span::minutes(1);
+/// And among so many of a sender's newest messages: one who sends all the time pays for each of them with every send.
+pub const DUPLICATE_AMONG: usize = 100;
 /// A contact link, asked for or accepted, lapses after this time unless the asker says otherwise.
 pub const LINK_TTL_DEFAULT: Span = Span::days(7);
 pub const LINK_TTL_MAX: Span = Span::days(365);

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use relay_core::domain::agent::Agent;
 use relay_core::domain::contact::Link;
 use relay_core::domain::event::{Event, Number, Told, Twin, hex};
+use relay_core::domain::limits::DUPLICATE_AMONG;
 use relay_core::domain::message::Message;
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
 use relay_core::domain::pattern;
@@ -224,14 +225,15 @@ impl Facts for View<'_> {
         now: Timestamp,
     ) -> Result<Option<Number>> {
         // Lengths differ mostly, and are known without reading the texts.
-        let sql = "SELECT m.number, m.sent_at, CASE WHEN octet_length(b.text) = octet_length(?3) THEN b.text = ?3 AND s.text = ?2 END
-            FROM messages m LEFT JOIN texts b ON b.event = m.number AND b.field = 'body'
-            LEFT JOIN texts s ON s.event = m.number AND s.field = 'subject' WHERE m.sender = ?1 ORDER BY m.number DESC";
+        let sql = "SELECT m.number, m.sent_at, CASE WHEN EXISTS (SELECT 1 FROM texts b WHERE b.event = m.number AND b.field = 'body'
+                AND octet_length(b.text) = octet_length(?3) AND b.text = ?3)
+            THEN EXISTS (SELECT 1 FROM texts s WHERE s.event = m.number AND s.field = 'subject' AND s.text = ?2) END
+            FROM messages m WHERE m.sender = ?1 ORDER BY m.number DESC LIMIT ?4";
         #[cfg(test)]
         super::plan::check(self.connection, sql);
         let find = || -> rusqlite::Result<Option<Number>> {
             let mut statement = self.connection.prepare_cached(sql)?;
-            let mut newest_first = statement.query(params![sender.to_string(), subject, body])?;
+            let mut newest_first = statement.query(params![sender.to_string(), subject, body, DUPLICATE_AMONG])?;
             while let Some(row) = newest_first.next()? {
                 let at = Timestamp::from_millis(row.get(1)?);
                 if at < since || !at.is_believable(now) {

@@ -2,6 +2,7 @@
 
 use relay_core::domain::delivery::State;
 use relay_core::domain::event::{Happened, Number, Twin};
+use relay_core::domain::limits::DUPLICATE_AMONG;
 use relay_core::domain::message::{Importance, Message};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
@@ -246,6 +247,14 @@ fn the_same_text_is_found_again_as_far_back_as_is_asked_for() {
         assert_eq!(found("Login", "tw", 10, 11), None);
         assert_eq!(found("Login", "six", 0, 11).map(|id| id > sent[1] + 49), Some(true), "the newest");
         assert_eq!(found("Login", "two", 0, 5), None, "from a clock that was ahead");
+        drop(facts);
+        write(&*store, |tx| {
+            for _ in 0..DUPLICATE_AMONG {
+                send(tx, &mail(11, "six"));
+            }
+        });
+        let facts = store.read().unwrap();
+        assert_eq!(facts.same_text(&blue, "Login", "two", later(10), later(11)).unwrap(), None, "behind too many");
     });
 }
 
