@@ -233,7 +233,7 @@ pub fn serve(bus: &Bus, args: &[&str]) -> Command {
 }
 
 /// The same command, started by another.
-fn behind(mut first: Command, command: &Command) -> Command {
+pub fn behind(mut first: Command, command: &Command) -> Command {
     first.arg(command.get_program()).args(command.get_args()).env_clear().stdin(Stdio::null());
     first.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     if let Some(folder) = command.get_current_dir() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use relay_core::error::{Code, Refusal};
-use relay_store::tokens::{Token, Watched};
+use relay_store::tokens::{Keyring, Token};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::Limits;
@@ -30,7 +30,7 @@ impl Quotas {
 #[derive(Debug, Clone)]
 pub struct Pass {
     pub token: Token,
-    pub tokens: Arc<Watched>,
+    pub tokens: Arc<Keyring>,
     pub quota: Arc<Quota>,
     /// It came too fast: whoever can be told so in the words of the protocol is.
     pub too_fast: Option<Refusal>,

@@ -39,7 +39,7 @@ pub struct Tokens {
 
 /// The tokens for one who asks with every request: they are read again when their folder has changed.
 #[derive(Debug)]
-pub struct Watched {
+pub struct Keyring {
     tokens: Tokens,
     read: Mutex<Option<(SystemTime, Vec<Token>)>>,
 }
@@ -47,9 +47,9 @@ pub struct Watched {
 /// Two changes within this time may leave a folder with the same time on it: what changed so lately is read every time.
 const RACY: Duration = Duration::from_secs(2);
 
-impl Watched {
+impl Keyring {
     pub fn new(tokens: Tokens) -> Self {
-        Watched { tokens, read: Mutex::new(None) }
+        Keyring { tokens, read: Mutex::new(None) }
     }
 
     /// What is there at this moment.
@@ -168,22 +168,22 @@ mod tests {
         let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
         let tokens = Tokens::of(home.path());
         let secret = tokens.add("laptop", false, Timestamp::from_millis(0), &SystemRandom)?;
-        let (watched, folder) = (Watched::new(tokens.clone()), home.path().join("tokens"));
+        let (keyring, folder) = (Keyring::new(tokens.clone()), home.path().join("tokens"));
         let aged = |seconds: u64| {
             let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
             fs::File::open(&folder)
                 .and_then(|file| file.set_modified(long_ago))
                 .unwrap_or_else(|fault| panic!("{fault}"));
         };
-        assert!(watched.find(&secret)?.is_some());
+        assert!(keyring.find(&secret)?.is_some());
         let text = fs::read_to_string(folder.join("laptop")).unwrap_or_default();
         tokens.revoke("laptop")?;
-        assert_eq!(watched.find(&secret)?, None, "it changed just now, and is read every time");
+        assert_eq!(keyring.find(&secret)?, None, "it changed just now, and is read every time");
         fs::write(folder.join("laptop"), text).unwrap_or_else(|fault| panic!("{fault}"));
         aged(1_000);
-        assert!(watched.find(&secret)?.is_some());
+        assert!(keyring.find(&secret)?.is_some());
         tokens.revoke("laptop")?;
-        assert_eq!(watched.find(&secret)?, None, "it has changed");
+        assert_eq!(keyring.find(&secret)?, None, "it has changed");
         Ok(())
     }
 
@@ -195,8 +195,8 @@ mod tests {
         let now = Timestamp::from_millis(0);
         let laptop = tokens.add("laptop", false, now, &SystemRandom)?;
         let robot = tokens.add("robot", true, now, &SystemRandom)?;
-        let watched = Watched::new(tokens.clone());
-        let found = |secret: &str| watched.find(secret).map(|token| token.map(|token| (token.name, token.separate)));
+        let keyring = Keyring::new(tokens.clone());
+        let found = |secret: &str| keyring.find(secret).map(|token| token.map(|token| (token.name, token.separate)));
         assert_eq!(found(&laptop)?, Some(("laptop".to_owned(), false)));
         assert_eq!(found(&robot)?, Some(("robot".to_owned(), true)));
         for wrong in ["", "relay_", &laptop[1..], &laptop[..laptop.len() - 1], &format!("{laptop}0")] {

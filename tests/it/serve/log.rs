@@ -30,3 +30,24 @@ fn what_no_caller_can_mend_is_said_to_whoever_looks_after_it_and_nothing_else() 
         assert!(!log.contains(secret), "{log}");
     }
 }
+
+/// What is counted says how much was asked and how it ended, and nothing of what was said.
+#[test]
+fn what_is_measured_names_verbs_and_classes_alone() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    server.does("BlueLake", "poll", json!({}));
+    server.call("BlueLake", "ack", json!({"ids": [4711]}));
+    let own = format!("Bearer {}", server.token);
+    let get = |path: &str| server.request("GET", path, &[("authorization", own.as_str())], "");
+    let measured = get("/metrics").text;
+    for line in [
+        r#"relay_requests_total{verb="poll",outcome="ok"} 1"#,
+        r#"relay_requests_total{verb="ack",outcome="MESSAGE_NOT_FOUND"} 1"#,
+    ] {
+        assert!(measured.contains(line), "{measured}");
+    }
+    assert!(!measured.contains("BlueLake") && !measured.contains(&bus.key()), "{measured}");
+    let health = get("/health").json();
+    assert_eq!((&health["ok"], &health["result"]["version"]), (&json!(true), &json!(env!("CARGO_PKG_VERSION"))));
+}

@@ -99,3 +99,19 @@ fn a_ring_of_waits_is_refused_across_the_server_and_the_command_line() {
     assert_eq!(answer["error"]["code"], "WAIT_CYCLE", "{answer}");
     drop(waiter);
 }
+
+/// Where the kernel has no more watches to give, it is looked now and then instead.
+#[test]
+fn whoever_cannot_be_woken_looks_by_itself() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let mut command = std::process::Command::new("unshare");
+    let script = r#"echo 0 > /proc/sys/user/max_inotify_instances && exec "$0" "$@""#;
+    command.args(["--user", "--map-root-user", "sh", "-c", script]);
+    let server = Server::run(&bus, crate::listening::behind(command, &crate::listening::serve(&bus, &[])));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| server.does("RedForest", "poll", json!({"wait": "60s"})));
+        until(|| waiting(&bus) == 1);
+        bus.send("BlueLake", "RedForest", "bd-1", "Login");
+        assert_eq!(waiter.join().unwrap()["messages"][0]["subject"], "Login");
+    });
+}

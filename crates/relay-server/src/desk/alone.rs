@@ -1,7 +1,6 @@
 //! A request that runs on its own, as a command of its own would: it waits, concerns two projects, or runs other commands.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use relay_core::store::Result;
 use relay_core::verbs::{self, Begun, Waiting};
@@ -10,12 +9,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::job::Job;
-use super::room::Heard;
+use super::room::{DEAF, Heard};
 use super::{Desk, blocking, broke, may_take_long};
 use crate::ask::Answer;
-
-/// Where nobody can listen, it is looked as often as this.
-const DEAF: Duration = Duration::from_millis(250);
 
 /// How far it came.
 enum Stage {

@@ -19,8 +19,6 @@ use crate::ask::{Answer, Ask};
 
 /// How far a request has come.
 pub enum Begun {
-    /// What its caller was shown before is not noted yet.
-    TooEarly(Arc<Job>),
     Answered(Answer),
     Queued(oneshot::Receiver<Verdict>),
     Alone(Arc<Job>),

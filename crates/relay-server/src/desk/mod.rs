@@ -163,21 +163,23 @@ impl Desk {
                 Ok(job) => job,
                 // It came to no store: there is nothing that a key could settle.
                 Err(refusal) => {
-                    return Ok(Begun::Answered(Answer::refused(&command, &said, None, &refusal, desk.now())));
+                    return Ok(Ok(Begun::Answered(Answer::refused(&command, &said, None, &refusal, desk.now()))));
                 }
             };
             // Most callers have nothing on its way, and need no second thread.
-            if desk.pending.is_settled(&job.name()) { job.begin() } else { Ok(Begun::TooEarly(job)) }
+            if desk.pending.is_settled(&job.name()) { job.begin().map(Ok) } else { Ok(Err(job)) }
         };
-        let mut begun = if is_quick { begin()? } else { blocking(begin).await?? };
-        if let Begun::TooEarly(job) = begun {
-            self.pending.settled(&job.name()).await;
-            begun = blocking(move || job.begin()).await??;
-        }
+        let begun = match if is_quick { begin()? } else { blocking(begin).await?? } {
+            Ok(begun) => begun,
+            Err(too_early) => {
+                self.pending.settled(&too_early.name()).await;
+                blocking(move || too_early.begin()).await??
+            }
+        };
         match begun {
             Begun::Answered(answer) => Ok(answer),
             Begun::Queued(verdict) => self.verdict(verdict).await,
-            Begun::Alone(job) | Begun::TooEarly(job) => alone::ask(self, job).await,
+            Begun::Alone(job) => alone::ask(self, job).await,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
@@ -15,6 +16,9 @@ use crate::descriptor;
 
 /// A server that writes all the time leaves no more than one drainer behind in this time.
 const BETWEEN_DRAINS: Span = Span::seconds(1);
+
+/// Where nobody can listen, it is looked as often as this.
+pub const DEAF: Duration = Duration::from_millis(250);
 
 pub struct Room {
     desk: Arc<Desk>,
@@ -137,9 +141,14 @@ impl Heard {
         self.bell.mark_unchanged();
     }
 
-    /// Waits until it rings. False when it never will again: the store is gone, or another is in its place.
+    /// Waits until it rings. False when it never will again: the store is gone, or another is in its place. That is said after
+    /// a pause, so that whoever listens anew each time does not do so without end.
     pub async fn rings(&mut self) -> bool {
-        self.bell.changed().await.is_ok()
+        if self.bell.changed().await.is_ok() {
+            return true;
+        }
+        tokio::time::sleep(DEAF).await;
+        false
     }
 }
 

@@ -58,7 +58,7 @@ fn known_place(shared: &Shared, request: &Request) -> Result<Option<HeaderValue>
     let forbidden = |text: String| {
         (StatusCode::FORBIDDEN, Code::Unauthorized.refuse(text).with("served", true).with("place", true))
     };
-    let twice = || forbidden("Host and Origin are said once".to_owned());
+    let twice = || forbidden("Host and Origin are said once each, and Host is a name".to_owned());
     let host = host(headers, request.uri()).ok_or_else(twice)?;
     if !is_served(&host, &shared.config.hosts) {
         return Err(forbidden(format!("{host:?} is no name of this server; `relay serve --allow-host` adds one")));

@@ -21,7 +21,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any_service, get, post};
 use metrics_exporter_prometheus::PrometheusHandle;
-use relay_store::tokens::{Tokens, Watched};
+use relay_store::tokens::{Keyring, Tokens};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
@@ -82,7 +82,7 @@ pub struct Config {
 struct Shared {
     desk: Arc<Desk>,
     config: Config,
-    tokens: Arc<Watched>,
+    tokens: Arc<Keyring>,
     quotas: Quotas,
     sessions: Sessions,
     porter: Porter,
@@ -113,7 +113,7 @@ async fn serve(
     tokio::spawn(look_after(metrics.clone()));
     let most_bytes = desk.limits().body_bytes * 2 + ROOM;
     let quotas = Quotas::new(config.limits.clone());
-    let tokens = Arc::new(Watched::new(tokens));
+    let tokens = Arc::new(Keyring::new(tokens));
     let (sessions, porter) = (Sessions::default(), Porter::default());
     let shared = Arc::new(Shared { desk: desk.clone(), config, tokens, quotas, sessions, porter, metrics, most_bytes });
     let (closing, streams) = (CancellationToken::new(), CancellationToken::new());

@@ -420,6 +420,7 @@ mod tests {
         other.settle(wait)?;
         assert!(left(LOG_KEPT)? > LOG_KEPT);
         assert_eq!(left(LOG_SERVED)?, 0);
+        assert!(!store.tidy_between(wait), "nothing was written since");
         Ok(())
     }
 }
