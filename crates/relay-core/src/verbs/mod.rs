@@ -3,6 +3,7 @@
 
 mod actor;
 mod broad;
+mod clash;
 mod contested;
 mod crossing;
 mod post;
@@ -12,6 +13,7 @@ mod wanted;
 mod writing;
 
 pub mod ack;
+pub mod check;
 pub mod debt;
 pub mod export;
 pub mod lag;
@@ -147,6 +149,7 @@ pub enum Request {
     Standing(standing::Input),
     Leave(leave::Input),
     Redact(redact::Input),
+    Check(check::Input),
 }
 
 impl Request {
@@ -166,6 +169,7 @@ impl Request {
             Request::Standing(input) => input.action.verb(),
             Request::Leave(_) => "leave",
             Request::Redact(_) => "redact",
+            Request::Check(_) => "check",
         }
     }
 
@@ -253,6 +257,7 @@ pub enum Outcome {
     Standing(standing::Outcome),
     Leave(leave::Outcome),
     Redact(redact::Outcome),
+    Check(check::Outcome),
 }
 
 /// A verb that went well.
@@ -314,6 +319,7 @@ fn tell(ctx: &Ctx<'_>, request: &Request) -> Result<Begun> {
         Request::Standing(input) => standing::run(ctx, input),
         Request::Leave(input) => leave::run(ctx, input),
         Request::Redact(input) => redact::run(ctx, input),
+        Request::Check(input) => check::run(ctx, input),
     };
     done.map(Begun::Done)
 }

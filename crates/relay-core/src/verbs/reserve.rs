@@ -1,12 +1,10 @@
 //! `reserve`: claims patterns; returns what was granted **and** what it conflicts with (I7).
 
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use serde::{Deserialize, Serialize};
 
 use super::actor;
 use super::broad::Breadth;
+use super::clash::{Clash, clashes, is_silent, neighbours, shape};
 use super::wait::{self, Look, Waiter, Waiting};
 use super::wanted::{Claim, Wanted};
 use super::writing::{Writing, write};
@@ -15,11 +13,11 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{Happened, Number, Renewal};
 use crate::domain::limits::{CONFLICTS_SHOWN, Limits, TTL_DEFAULT, TTL_LONG};
 use crate::domain::name::{Party, ThreadId};
-use crate::domain::reservation::{Reservation, ttl_is_valid};
+use crate::domain::reservation::ttl_is_valid;
 use crate::domain::shell;
 use crate::domain::time::{Span, Timestamp};
 use crate::error::{Code, Refusal};
-use crate::store::{Facts, Guard, Result, Wait};
+use crate::store::{Guard, Result, Wait};
 use crate::wire::v1::{ConflictShape, GrantedShape, SignalCode};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -94,19 +92,12 @@ pub(super) fn check_ttl(ttl: Span) -> Result<()> {
     Err(Code::TtlOutOfRange.refuse(format!("a claim lives 60s to 24h, not {ttl}")).with("ttl", ttl.to_string()))
 }
 
-/// Somebody else's live claim that shares a path with a wanted one.
-struct Clash {
-    theirs: Rc<Reservation>,
-    wanted: usize,
-    example: String,
-}
-
 /// Claims everything that is wanted. With `--if-free` an overlap leaves nothing behind.
 pub(super) fn story(writing: &mut Writing<'_>, input: &Input, wanted: &Wanted, ticket: Option<u64>) -> Result<Outcome> {
     let agent = writing.actor.must_be_agent("hold reservations")?.clone();
     let now = writing.ctx.now;
-    let near = neighbours(&*writing.tx, &agent, wanted, now)?;
-    let clashes = clashes(&*writing.tx, &agent, &near, !input.shared, now)?;
+    let near = neighbours(&*writing.tx, Some(&agent), wanted, now)?;
+    let clashes = clashes(&*writing.tx, Some(&agent), &near, !input.shared, now)?;
     if input.if_free
         && let Some(refusal) = obstacle(writing.ctx, &agent, wanted, &clashes, ticket)
     {
@@ -130,45 +121,6 @@ pub(super) fn story(writing: &mut Writing<'_>, input: &Input, wanted: &Wanted, t
         .map(|clash| shape(writing.ctx, &*writing.tx, wanted, clash))
         .collect::<Result<_>>()?;
     Ok(Outcome { granted, conflicts, conflicts_total: clashes.len() })
-}
-
-/// For each wanted claim the live claims that share a path with it, whoever holds them, with an example.
-type Neighbours = Vec<Vec<(Rc<Reservation>, String)>>;
-
-fn neighbours(facts: &dyn Facts, agent: &Agent, wanted: &Wanted, now: Timestamp) -> Result<Neighbours> {
-    let mut all: Neighbours = vec![Vec::new(); wanted.claims.len()];
-    for other in facts.claims_near(&wanted.prefixes())?.into_iter().filter(|other| other.is_live(now)).map(Rc::new) {
-        let is_own = other.holder.same_as(&agent.name);
-        for met in wanted.meets(&other.pattern)?.iter() {
-            // The same claim again, which is renewed.
-            if !is_own || other.pattern != wanted.claims[met.wanted].pattern.as_str() {
-                all[met.wanted].push((Rc::clone(&other), met.example.clone()));
-            }
-        }
-    }
-    Ok(all)
-}
-
-fn clashes(facts: &dyn Facts, agent: &Agent, near: &Neighbours, exclusive: bool, now: Timestamp) -> Result<Vec<Clash>> {
-    let mut shares: HashMap<String, bool> = HashMap::new();
-    let mut clashes = Vec::new();
-    for (wanted, near) in near.iter().enumerate() {
-        for (theirs, example) in near {
-            if !(exclusive || theirs.exclusive) || theirs.holder.same_as(&agent.name) || !theirs.is_live(now) {
-                continue;
-            }
-            let key = theirs.holder.key();
-            let shared = match shares.get(&key) {
-                Some(known) => *known,
-                None => facts.agent(&theirs.holder)?.is_some_and(|other| agent.shares_claims_with(&other)),
-            };
-            shares.insert(key, shared);
-            if !shared {
-                clashes.push(Clash { theirs: Rc::clone(theirs), wanted, example: example.clone() });
-            }
-        }
-    }
-    Ok(clashes)
 }
 
 /// What the agent holds already is renewed and counts once.
@@ -299,24 +251,6 @@ fn subject(limits: &Limits, pattern: &str, theirs: Number) -> String {
     if fits { subject } else { format!("#{theirs}: both of us") }
 }
 
-fn is_silent(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation) -> Result<bool> {
-    Ok(facts.agent(&claim.holder)?.is_some_and(|holder| !actor::alive(ctx, &holder)))
-}
-
-fn shape(ctx: &Ctx<'_>, facts: &dyn Facts, wanted: &Wanted, clash: &Clash) -> Result<ConflictShape> {
-    Ok(ConflictShape {
-        id: clash.theirs.id,
-        pattern: clash.theirs.pattern.clone(),
-        holder: clash.theirs.holder.to_string(),
-        exclusive: clash.theirs.exclusive,
-        expires_at: clash.theirs.expires_at,
-        overlaps: wanted.claims[clash.wanted].pattern.as_str().to_owned(),
-        example: clash.example.clone(),
-        reason: clash.theirs.reason.as_ref().map(ToString::to_string),
-        silent: is_silent(ctx, facts, &clash.theirs)?,
-    })
-}
-
 fn conflict(ctx: &Ctx<'_>, wanted: &Wanted, clashes: &[Clash]) -> Refusal {
     let first = &clashes[0];
     let rows: Vec<serde_json::Value> = clashes
@@ -400,8 +334,8 @@ impl InLine {
         let facts = ctx.store.read()?;
         let actor = actor::acting(ctx, &*facts)?;
         let agent = actor.must_be_agent("hold reservations")?;
-        let near = neighbours(&*facts, agent, &self.wanted, ctx.now)?;
-        let clashes = clashes(&*facts, agent, &near, !self.input.shared, ctx.now)?;
+        let near = neighbours(&*facts, Some(agent), &self.wanted, ctx.now)?;
+        let clashes = clashes(&*facts, Some(agent), &near, !self.input.shared, ctx.now)?;
         Ok(obstacle(ctx, agent, &self.wanted, &clashes, Some(self.place.ticket)))
     }
 }

@@ -85,6 +85,14 @@ impl Wanted {
         Ok(wanted)
     }
 
+    /// These very paths. One that is not of the project is left out.
+    pub fn of_paths(ctx: &Ctx<'_>, paths: &[String]) -> Self {
+        let roots = ctx.repository.roots();
+        let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+        let patterns = paths.iter().filter_map(|path| Pattern::of_path(path, &roots).ok()).collect();
+        Wanted::of(patterns, ctx.repository.case())
+    }
+
     fn of(patterns: Vec<Pattern>, case: Case) -> Self {
         let mut wanted =
             Wanted { claims: Vec::new(), by_prefix: ByPrefix::default(), case, met: RefCell::new(HashMap::new()) };

@@ -81,7 +81,7 @@ enum Way {
 fn way(request: &Request) -> Way {
     match request {
         _ if may_take_long(request) => Way::Alone,
-        Request::Look(_) | Request::Poll(_) => Way::Reads,
+        Request::Look(_) | Request::Poll(_) | Request::Check(_) => Way::Reads,
         Request::Reserve(input) if input.patterns.len() > FEW => Way::Alone,
         _ => Way::Writes,
     }

@@ -50,6 +50,7 @@ pub fn done(done: &Done, now: Timestamp, speech: Speech, boundary: &str) -> Stri
             format!("{} is {} now.{released}\n", outcome.agent, outcome.state.as_str())
         }
         Outcome::Redact(outcome) => mail::redact(outcome),
+        Outcome::Check(outcome) => conflicts(&outcome.inside, outcome.inside_total, now),
         Outcome::Leave(outcome) if outcome.left => format!("You left {}.\n", outcome.thread),
         Outcome::Leave(outcome) => format!("You were not in {}.\n", outcome.thread),
     };

@@ -44,7 +44,7 @@ use std::fmt;
 pub use compiled::Compiled;
 pub use near::{ByPrefix, at_or_above, below};
 use nfa::Nfa;
-use syntax::{Node, canonical, plain_text};
+use syntax::{Node, canonical, literal_nodes, plain_text};
 
 /// The longest pattern that is read, in bytes, whatever an operator allows: the time to compare two grows with the
 /// product of their lengths.
@@ -106,6 +106,11 @@ impl Pattern {
             return Err(invalid("it can match no path (`?` and `[…]` match single bytes)".into()));
         }
         Ok(pattern)
+    }
+
+    /// The pattern of one path, absolute or from the project root, whose characters all mean themselves.
+    pub fn of_path(path: &str, roots: &[&str]) -> Result<Self, PatternFault> {
+        Self::read(&canonical(&literal_nodes(path), false), roots)
     }
 
     /// Reads the canonical text of a pattern that was parsed before.

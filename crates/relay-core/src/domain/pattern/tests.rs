@@ -459,3 +459,22 @@ fn matching_stays_right_when_the_tables_overflow() {
         assert_eq!(compiled.matches(&path), expected, "{path}");
     }
 }
+
+#[test]
+fn the_characters_of_a_path_mean_themselves() {
+    let rows = [
+        ("src/a.rs", "src/a.rs"),
+        ("app/[id]/page.tsx", "app/\\[id]/page.tsx"),
+        ("a*b?c{d,e}\\f", "a\\*b\\?c\\{d,e}\\\\f"),
+        ("res:x", "\\res:x"),
+        ("./a/../b//c", "b/c"),
+        ("/work/tree/src/[id].ts", "src/\\[id].ts"),
+    ];
+    let of_path = |path: &&str| Pattern::of_path(path, &["/work/tree"]).unwrap().text.leak() as &str;
+    check(&rows, of_path);
+    for (path, text) in rows {
+        assert!(pattern(text).is_literal(), "{path}");
+    }
+    assert!(Pattern::of_path("/elsewhere/a.rs", &["/work/tree"]).is_err());
+    assert!(Pattern::of_path("", &["/work/tree"]).is_err());
+}

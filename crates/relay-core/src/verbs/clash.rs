@@ -1,0 +1,100 @@
+//! Where the live claims of others stand in the way of paths: of a claim that is wanted, an edit that is about to happen, a
+//! commit that is about to be made.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::wanted::Wanted;
+use super::{Ctx, actor};
+use crate::domain::agent::Agent;
+use crate::domain::reservation::Reservation;
+use crate::domain::time::Timestamp;
+use crate::store::{Facts, Result};
+use crate::wire::v1::ConflictShape;
+
+/// Somebody else's live claim that shares a path with a wanted one.
+pub(super) struct Clash {
+    pub theirs: Rc<Reservation>,
+    pub wanted: usize,
+    pub example: String,
+}
+
+/// For each wanted claim the live claims that share a path with it, whoever holds them, with an example.
+pub(super) type Neighbours = Vec<Vec<(Rc<Reservation>, String)>>;
+
+pub(super) fn neighbours(facts: &dyn Facts, me: Option<&Agent>, wanted: &Wanted, now: Timestamp) -> Result<Neighbours> {
+    let mut all: Neighbours = vec![Vec::new(); wanted.claims.len()];
+    for other in facts.claims_near(&wanted.prefixes())?.into_iter().filter(|other| other.is_live(now)).map(Rc::new) {
+        let is_own = me.is_some_and(|me| other.holder.same_as(&me.name));
+        for met in wanted.meets(&other.pattern)?.iter() {
+            // The same claim again, which is renewed.
+            if !is_own || other.pattern != wanted.claims[met.wanted].pattern.as_str() {
+                all[met.wanted].push((Rc::clone(&other), met.example.clone()));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Those of them that others hold: to nobody in particular everybody is another.
+pub(super) fn clashes(
+    facts: &dyn Facts,
+    me: Option<&Agent>,
+    near: &Neighbours,
+    exclusive: bool,
+    now: Timestamp,
+) -> Result<Vec<Clash>> {
+    let mut shares: HashMap<String, bool> = HashMap::new();
+    let mut clashes = Vec::new();
+    for (wanted, near) in near.iter().enumerate() {
+        for (theirs, example) in near {
+            let is_own = me.is_some_and(|me| theirs.holder.same_as(&me.name));
+            if !(exclusive || theirs.exclusive) || is_own || !theirs.is_live(now) {
+                continue;
+            }
+            let key = theirs.holder.key();
+            let shared = match (shares.get(&key), me) {
+                (Some(known), _) => *known,
+                (None, Some(me)) => facts.agent(&theirs.holder)?.is_some_and(|other| me.shares_claims_with(&other)),
+                (None, None) => false,
+            };
+            shares.insert(key, shared);
+            if !shared {
+                clashes.push(Clash { theirs: Rc::clone(theirs), wanted, example: example.clone() });
+            }
+        }
+    }
+    Ok(clashes)
+}
+
+/// The live claims that others hold on any of these paths, whose characters mean themselves. A path that is not of the
+/// project is nobody's.
+pub(super) fn on_paths(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    me: Option<&Agent>,
+    paths: &[String],
+) -> Result<Vec<ConflictShape>> {
+    let wanted = Wanted::of_paths(ctx, paths);
+    let near = neighbours(facts, me, &wanted, ctx.now)?;
+    let clashes = clashes(facts, me, &near, true, ctx.now)?;
+    clashes.iter().map(|clash| shape(ctx, facts, &wanted, clash)).collect()
+}
+
+pub(super) fn is_silent(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation) -> Result<bool> {
+    Ok(facts.agent(&claim.holder)?.is_some_and(|holder| !actor::alive(ctx, &holder)))
+}
+
+pub(super) fn shape(ctx: &Ctx<'_>, facts: &dyn Facts, wanted: &Wanted, clash: &Clash) -> Result<ConflictShape> {
+    Ok(ConflictShape {
+        id: clash.theirs.id,
+        pattern: clash.theirs.pattern.clone(),
+        holder: clash.theirs.holder.to_string(),
+        exclusive: clash.theirs.exclusive,
+        expires_at: clash.theirs.expires_at,
+        overlaps: wanted.claims[clash.wanted].pattern.as_str().to_owned(),
+        example: clash.example.clone(),
+        reason: clash.theirs.reason.as_ref().map(ToString::to_string),
+        silent: is_silent(ctx, facts, &clash.theirs)?,
+    })
+}
