@@ -300,8 +300,13 @@ pub struct Tip {
 pub trait Presence {
     fn seen(&self, agent: &AgentName) -> Option<Timestamp>;
     fn touch(&self, agent: &AgentName, now: Timestamp);
-    /// Whether a process that announced itself with `enter` still runs for this agent.
+    /// Whether a process that announced itself with `enter` still runs for this agent, or the harness that it was last noted
+    /// to be in.
     fn has_process(&self, agent: &AgentName) -> bool;
+    /// Notes where the agent's session runs. What its harness writes down there is a sign of life too, and counts as seen.
+    fn note(&self, agent: &AgentName, harness: &Harness);
+    /// Forgets when the agent was seen, and where: it has left.
+    fn forget(&self, agent: &AgentName);
     /// Whether the process runs. A number that another process took over counts as running.
     fn process_lives(&self, pid: u32) -> bool;
     /// Announces this process until the guard is dropped or the process dies, however it dies.
@@ -310,6 +315,18 @@ pub trait Presence {
     fn waits(&self) -> Vec<Wait>;
     /// Those of them that are of one verb; the others cost nothing.
     fn waits_of(&self, verb: &str) -> Vec<Wait>;
+}
+
+/// Where a session runs. The number of a process means nothing on another machine, nor after this one has started anew.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Harness {
+    pub machine: String,
+    pub pid: u32,
+    /// When the process began, as the system counts it: another one may have its number by now.
+    pub began: u64,
+    /// Where the harness writes down what is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
 }
 
 /// An announced process: what it runs for and, if it waits, for whom.

@@ -17,6 +17,7 @@ mod blame;
 pub mod filesystem;
 pub mod fitness;
 pub mod fresh;
+pub mod harness;
 pub mod home;
 pub mod notes;
 pub mod presence;

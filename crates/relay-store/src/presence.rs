@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use relay_core::domain::name::AgentName;
 use relay_core::domain::time::Timestamp;
-use relay_core::store::{Guard, Presence, Result, Wait};
+use relay_core::store::{Guard, Harness, Presence, Result, Wait};
 
 use crate::filesystem::{io_refusal, private_file, private_folder};
+use crate::harness;
 
 #[derive(Debug)]
 pub struct Files {
@@ -35,6 +36,14 @@ impl Files {
 
     fn seen_file(&self, agent: &AgentName) -> PathBuf {
         self.folder.join(format!("{}.seen", agent.key()))
+    }
+
+    fn harness_file(&self, agent: &AgentName) -> PathBuf {
+        self.folder.join(format!("{}.harness", agent.key()))
+    }
+
+    fn harness(&self, agent: &AgentName) -> Option<Harness> {
+        serde_json::from_str(&fs::read_to_string(self.harness_file(agent)).ok()?).ok()
     }
 
     /// Announcements whose process lives, of those whose file is asked for; the others of these are cleared away.
@@ -85,8 +94,9 @@ fn clear_away(path: &Path, dead: &File) {
 
 impl Presence for Files {
     fn seen(&self, agent: &AgentName) -> Option<Timestamp> {
-        let text = fs::read_to_string(self.seen_file(agent)).ok()?;
-        text.trim().parse().ok().map(Timestamp::from_millis)
+        let touched = fs::read_to_string(self.seen_file(agent)).ok();
+        let touched = touched.and_then(|text| text.trim().parse().ok()).map(Timestamp::from_millis);
+        touched.max(self.harness(agent).as_ref().and_then(harness::wrote_at))
     }
 
     fn touch(&self, agent: &AgentName, now: Timestamp) {
@@ -97,7 +107,23 @@ impl Presence for Files {
     }
 
     fn has_process(&self, agent: &AgentName) -> bool {
-        self.waits().iter().any(|wait| wait.agent.is(agent))
+        self.waits().iter().any(|wait| wait.agent.is(agent)) || self.harness(agent).as_ref().is_some_and(harness::runs)
+    }
+
+    fn note(&self, agent: &AgentName, harness: &Harness) {
+        if self.harness(agent).as_ref() == Some(harness) {
+            return;
+        }
+        let path = self.harness_file(agent);
+        let fresh = path.with_extension(format!("harness-{}", std::process::id()));
+        let text = serde_json::to_string(harness).unwrap_or_default();
+        let written = private_file(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
+        let _ = written.and_then(|()| fs::rename(&fresh, &path));
+    }
+
+    fn forget(&self, agent: &AgentName) {
+        let _ = fs::remove_file(self.harness_file(agent));
+        let _ = fs::remove_file(self.seen_file(agent));
     }
 
     fn process_lives(&self, pid: u32) -> bool {
@@ -267,6 +293,44 @@ mod tests {
             files.touch(&agent, Timestamp::from_millis(millis));
             assert_eq!(files.seen(&agent), Some(Timestamp::from_millis(millis)));
         }
+    }
+
+    #[test]
+    fn where_a_session_runs_is_noted_until_it_leaves() {
+        let (_folder, files) = place();
+        let agent = AgentName::parse("BlueLake").unwrap_or_else(|fault| panic!("{fault}"));
+        let here = harness::of(std::process::id(), None).unwrap_or_else(|| panic!("this process runs"));
+        assert!(!files.has_process(&agent));
+        files.note(&agent, &here);
+        assert!(files.has_process(&agent));
+        files.note(&agent, &Harness { began: here.began + 1, ..here.clone() });
+        assert!(!files.has_process(&agent), "another process has its number");
+        files.note(&agent, &here);
+        files.forget(&agent);
+        assert_eq!((files.has_process(&agent), files.seen(&agent)), (false, None));
+    }
+
+    #[test]
+    fn what_a_harness_writes_down_is_a_sign_of_life() {
+        let (folder, files) = place();
+        let agent = AgentName::parse("BlueLake").unwrap_or_else(|fault| panic!("{fault}"));
+        let transcript = folder.path().join("transcript.jsonl");
+        let write = |millis: u64| {
+            let file = File::create(&transcript).unwrap_or_else(|fault| panic!("{fault}"));
+            let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(millis);
+            file.set_modified(at).unwrap_or_else(|fault| panic!("{fault}"));
+        };
+        write(1_794_700_800_007);
+        let text = transcript.to_string_lossy().into_owned();
+        let here = harness::of(std::process::id(), Some(text)).unwrap_or_else(|| panic!("this process runs"));
+        files.note(&agent, &here);
+        assert_eq!(files.seen(&agent), Some(Timestamp::from_millis(1_794_700_800_007)));
+        files.touch(&agent, Timestamp::from_millis(1_794_700_800_009));
+        assert_eq!(files.seen(&agent), Some(Timestamp::from_millis(1_794_700_800_009)));
+        write(1_794_700_800_011);
+        assert_eq!(files.seen(&agent), Some(Timestamp::from_millis(1_794_700_800_011)));
+        files.note(&agent, &Harness { machine: "another".to_owned(), ..here });
+        assert_eq!(files.seen(&agent), Some(Timestamp::from_millis(1_794_700_800_009)), "that file is not here");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use relay_core::domain::event::Number;
 use relay_core::domain::name::AgentName;
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Refusal;
-use relay_core::store::{Errand, Facts, Guard, Presence, Result, Store, Tx, Wait, Watch};
+use relay_core::store::{Errand, Facts, Guard, Harness, Presence, Result, Store, Tx, Wait, Watch};
 
 pub struct Closed(pub Refusal);
 
@@ -49,6 +49,10 @@ impl Presence for Closed {
     fn has_process(&self, _: &AgentName) -> bool {
         false
     }
+
+    fn note(&self, _: &AgentName, _: &Harness) {}
+
+    fn forget(&self, _: &AgentName) {}
 
     fn process_lives(&self, _: u32) -> bool {
         true

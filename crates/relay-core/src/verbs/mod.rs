@@ -16,6 +16,7 @@ pub mod ack;
 pub mod check;
 pub mod debt;
 pub mod export;
+pub mod hook;
 pub mod lag;
 pub mod leave;
 pub mod link;
@@ -150,6 +151,7 @@ pub enum Request {
     Leave(leave::Input),
     Redact(redact::Input),
     Check(check::Input),
+    Hook(hook::Input),
 }
 
 impl Request {
@@ -170,6 +172,7 @@ impl Request {
             Request::Leave(_) => "leave",
             Request::Redact(_) => "redact",
             Request::Check(_) => "check",
+            Request::Hook(_) => "hook",
         }
     }
 
@@ -258,6 +261,7 @@ pub enum Outcome {
     Leave(leave::Outcome),
     Redact(redact::Outcome),
     Check(check::Outcome),
+    Hook(hook::Outcome),
 }
 
 /// A verb that went well.
@@ -320,6 +324,7 @@ fn tell(ctx: &Ctx<'_>, request: &Request) -> Result<Begun> {
         Request::Leave(input) => leave::run(ctx, input),
         Request::Redact(input) => redact::run(ctx, input),
         Request::Check(input) => check::run(ctx, input),
+        Request::Hook(input) => hook::run(ctx, input),
     };
     done.map(Begun::Done)
 }

@@ -89,7 +89,7 @@ fn way(request: &Request) -> Way {
 
 /// Whether it waits for something, or runs other commands that may.
 pub fn may_take_long(request: &Request) -> bool {
-    request.waits_for().is_some() || matches!(request, Request::Recover(_) | Request::Redact(_))
+    request.waits_for().is_some() || matches!(request, Request::Recover(_) | Request::Redact(_) | Request::Hook(_))
 }
 
 impl Desk {

@@ -50,6 +50,8 @@ pub fn done(done: &Done, now: Timestamp, speech: Speech, boundary: &str) -> Stri
             format!("{} is {} now.{released}\n", outcome.agent, outcome.state.as_str())
         }
         Outcome::Redact(outcome) => mail::redact(outcome),
+        // A hook's answer is written by its dialect.
+        Outcome::Hook(_) => String::new(),
         Outcome::Check(outcome) => conflicts(&outcome.inside, outcome.inside_total, now),
         Outcome::Leave(outcome) if outcome.left => format!("You left {}.\n", outcome.thread),
         Outcome::Leave(outcome) => format!("You were not in {}.\n", outcome.thread),

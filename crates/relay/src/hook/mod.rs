@@ -1,0 +1,3 @@
+//! `relay hook`: brings the bus to the moment of the edit, in every coding agent that calls it.
+
+pub mod event;
