@@ -1,6 +1,8 @@
 //! What the protocol needs from the outside, as contracts in prose. Each sentence is a promise that every
 //! implementation keeps and that a test holds it to.
 
+use std::path::Path;
+
 use crate::domain::agent::Agent;
 use crate::domain::contact::Link;
 use crate::domain::event::{Event, Happened, Number, Text, Told, Twin};
@@ -10,6 +12,7 @@ use crate::domain::pattern::Case;
 use crate::domain::reservation::Reservation;
 use crate::domain::thread::Thread;
 use crate::domain::time::{Span, Timestamp};
+use crate::domain::worktree::{Changed, Head, Seen, Unseen, WorkTree};
 use crate::error::Refusal;
 
 pub type Result<T> = std::result::Result<T, Refusal>;
@@ -362,7 +365,11 @@ pub trait Bus {
     fn find(&self, text: &str) -> Result<Vec<ProjectKey>>;
 }
 
-/// What relay reads from the repository around the project; it never writes there.
+/// What relay reads from the repository around the project. It never writes there, and nothing that is configured there
+/// runs: no filter, merge or diff driver, no hook, no fsmonitor. Paths are from the project root, as text: a name that is
+/// no UTF-8 cannot be claimed, and is not told. Whoever looks at work trees says how long that may take, and is told
+/// when it took longer; what cannot be read is not known, and never an error. A project need not be in a repository, and
+/// then has no work trees.
 pub trait Repository {
     /// The project root first, then its other worktrees.
     fn roots(&self) -> Vec<String>;
@@ -375,6 +382,32 @@ pub trait Repository {
     /// for in what that one has checked out, and so is a relative path by whoever is in there. `INPUT_INVALID` where no
     /// commit can be named, `PATTERN_OUTSIDE_PROJECT` for a path that is not of the project.
     fn last_change(&self, path: &str, line: u32) -> Result<Change>;
+
+    /// The work trees, the main one first; a bare repository has none of its own. A project that is a folder inside a
+    /// repository has the one around it.
+    fn work_trees(&self) -> Vec<WorkTree> {
+        Vec::new()
+    }
+    /// What the work tree of this root has checked out, from two small files; none where there is none.
+    fn head(&self, _root: &str) -> Option<Head> {
+        None
+    }
+    /// What is not committed there, sorted by path: staged, not staged, untracked; never what is ignored. A rename is two
+    /// paths, a submodule is one, and so is a repository inside; another work tree of the same repository is none.
+    /// A file that only a filter could compare counts as modified once it differs from what git noted of it.
+    fn changes(&self, _root: &str, _patience: Span) -> Seen<Vec<Changed>> {
+        Err(Unseen::Nowhere)
+    }
+    /// The paths whose content in the index differs from that in HEAD, sorted: what a commit made now would change. git
+    /// commits from another index now and then; whoever knows which one names it.
+    fn staged(&self, _root: &str, _index: Option<&Path>, _patience: Span) -> Seen<Vec<String>> {
+        Err(Unseen::Nowhere)
+    }
+    /// The paths that differ between two commits, sorted. Without an old one, or with one that is not here: those that were
+    /// changed in the commits which no remote-tracking branch has.
+    fn between(&self, _old: Option<&str>, _new: &str, _patience: Span) -> Seen<Vec<String>> {
+        Err(Unseen::Nowhere)
+    }
 }
 
 /// The last change of a line.

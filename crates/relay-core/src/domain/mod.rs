@@ -23,3 +23,4 @@ pub mod thread;
 pub mod time;
 pub mod topic;
 pub mod view;
+pub mod worktree;

@@ -1,37 +1,32 @@
 //! What relay reads from the repository around a project. It reads files and runs no git, so that nothing which a
 //! repository configures can run either: no hook, no fsmonitor, no filter.
 
-use std::fs::{self, OpenOptions};
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+mod changes;
+mod commits;
+mod folder;
+mod head;
+mod open;
+mod patience;
+
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::pattern::{Case, PatternFault};
+use relay_core::domain::time::Span;
+use relay_core::domain::worktree::{Changed, Head, Seen, Unseen, WorkTree};
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Change, Repository, Result};
 
 use crate::blame::{self, Place};
+use folder::{flag, follow, git_folder, is_bare, read_path, text};
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;
 
-/// A file that says where another part of a repository is holds one path.
-const MOST_PATH: u64 = 64 * 1024;
-
-/// A configuration may list thousands of branches.
-const MOST_CONFIG: u64 = 4 * 1024 * 1024;
-
 /// Several times what an index of that many files takes.
 const MOST_INDEX: u64 = 64 * 1024 * 1024;
-
-/// The git folder behind a working tree: its own part and the part that its worktrees share.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct GitFolder {
-    common: PathBuf,
-    own: PathBuf,
-}
 
 /// The project that an absolute path names. A linked worktree's root means the main worktree.
 pub fn resolve(path: &Path) -> Result<ProjectKey> {
@@ -98,65 +93,12 @@ fn main_root(folder: &Path) -> Option<PathBuf> {
     if is_dot_git { git.common.parent().map(Path::to_owned) } else { Some(git.common) }
 }
 
-/// What `.git` in this folder leads to.
-fn git_folder(folder: &Path) -> Option<GitFolder> {
-    let dot_git = folder.join(".git");
-    let metadata = fs::metadata(&dot_git).ok()?;
-    let own = if metadata.is_dir() { dot_git } else { follow(folder, read_path(&dot_git)?.strip_prefix("gitdir:")?) };
-    let own = fs::canonicalize(own).ok()?;
-    let common = match read_path(&own.join("commondir")) {
-        Some(text) => fs::canonicalize(follow(&own, &text)).ok()?,
-        None => own.clone(),
-    };
-    Some(GitFolder { common, own })
-}
-
-fn read_path(file: &Path) -> Option<String> {
-    String::from_utf8(read(file, MOST_PATH)?).ok()
-}
-
-/// What a file holds, if it is one and no longer than this. Whatever else has its name is not waited for.
-fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    file.take(most + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= most).then_some(bytes)
-}
-
-fn follow(base: &Path, text: &str) -> PathBuf {
-    base.join(text.trim_end_matches(['\n', '\r']).trim_start())
-}
-
-fn is_bare(folder: &Path) -> bool {
-    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
-}
-
-/// A boolean of the `[core]` section in a repository's own configuration; includes are not followed.
-fn flag(git: &Path, name: &str) -> bool {
-    config(git).and_then(|file| file.boolean(&format!("core.{name}")).ok().flatten()).unwrap_or(false)
-}
-
-/// The same for a text.
-fn text(git: &Path, name: &str) -> Option<String> {
-    config(git)?.string(&format!("core.{name}")).map(|value| value.to_string())
-}
-
-fn config(git: &Path) -> Option<gix_config::File> {
-    let text = read(&git.join("config"), MOST_CONFIG)?;
-    let local = gix_config::file::Metadata::from(gix_config::Source::Local);
-    gix_config::File::from_bytes_no_includes(&text, local, gix_config::file::init::Options::default()).ok()
-}
-
 /// The repository of one project, read at most once per command.
 #[derive(Debug)]
 pub struct Files {
     root: PathBuf,
     seen_from: Vec<PathBuf>,
+    ignores: Option<PathBuf>,
     git: OnceLock<Option<PathBuf>>,
     case: OnceLock<Case>,
     tracked: OnceLock<Option<Arc<[String]>>>,
@@ -167,6 +109,7 @@ impl Files {
         Files {
             root: PathBuf::from(project.as_str()),
             seen_from: Vec::new(),
+            ignores: None,
             git: OnceLock::new(),
             case: OnceLock::new(),
             tracked: OnceLock::new(),
@@ -177,6 +120,12 @@ impl Files {
     #[must_use]
     pub fn seen_from(self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         Files { seen_from: folders.into_iter().collect(), ..self }
+    }
+
+    /// The same for a user with a list of what is ignored in every repository.
+    #[must_use]
+    pub fn ignoring(self, list: Option<PathBuf>) -> Self {
+        Files { ignores: list, ..self }
     }
 
     /// The root that a relative path starts from: that of the linked worktree from which one looks, or the project's.
@@ -226,16 +175,29 @@ impl Files {
         self.git.get_or_init(find).as_deref()
     }
 
-    fn worktrees(&self) -> Vec<String> {
+    /// The linked worktrees, by name and root.
+    fn worktrees(&self) -> Vec<(String, String)> {
         let Some(git) = self.git() else { return Vec::new() };
         let entries = fs::read_dir(git.join("worktrees")).into_iter().flatten().filter_map(std::result::Result::ok);
         entries
             .filter_map(|entry| {
                 let dot_git = read_path(&entry.path().join("gitdir"))?;
                 let root = fs::canonicalize(follow(&entry.path(), &dot_git)).ok()?;
-                Some(root.parent()?.to_str()?.to_owned())
+                Some((entry.file_name().into_string().ok()?, root.parent()?.to_str()?.to_owned()))
             })
             .collect()
+    }
+
+    /// The same where they are the project's: a folder inside a repository is its own project.
+    fn linked(&self) -> Vec<(String, String)> {
+        let is_whole = git_folder(&self.root).is_some() || is_bare(&self.root);
+        if is_whole { self.worktrees() } else { Vec::new() }
+    }
+
+    /// The work tree behind a root of this project.
+    fn tree(root: &Path) -> Seen<Tree> {
+        let (folder, inside) = Self::place(root).ok_or(Unseen::Nowhere)?;
+        Ok(Tree { folder: folder.to_owned(), inside })
     }
 
     /// The work tree, or the bare repository, that a folder belongs to, and the folder's path from there with a slash.
@@ -276,12 +238,9 @@ impl Files {
 
 impl Repository for Files {
     fn roots(&self) -> Vec<String> {
-        let mut roots = vec![self.root.to_string_lossy().into_owned()];
-        // A folder inside a repository is its own project: the other worktrees are not its roots.
-        if git_folder(&self.root).is_some() || is_bare(&self.root) {
-            roots.extend(self.worktrees().into_iter().filter(|root| *root != roots[0]).collect::<Vec<_>>());
-        }
-        roots
+        let main = self.root.to_string_lossy().into_owned();
+        let others = self.linked().into_iter().map(|(_, root)| root).filter(|root| *root != main).collect::<Vec<_>>();
+        std::iter::once(main).chain(others).collect()
     }
 
     fn case(&self) -> Case {
@@ -308,103 +267,54 @@ impl Repository for Files {
     fn tracked(&self) -> Option<Arc<[String]>> {
         self.tracked.get_or_init(|| self.read_index()).clone()
     }
+
+    fn work_trees(&self) -> Vec<WorkTree> {
+        let main = self.root.to_string_lossy().into_owned();
+        let linked = self.linked().into_iter().filter(|(_, root)| *root != main);
+        let linked = linked.map(|(name, root)| (Some(name), root)).collect::<Vec<_>>();
+        let has_own = Self::place(&self.root).is_some_and(|(tree, _)| git_folder(tree).is_some());
+        let own = has_own.then_some((None, main));
+        own.into_iter().chain(linked).map(|(name, root)| WorkTree { head: self.head(&root), root, name }).collect()
+    }
+
+    fn head(&self, root: &str) -> Option<Head> {
+        let (tree, _) = Self::place(Path::new(root))?;
+        head::of(&git_folder(tree)?)
+    }
+
+    fn changes(&self, root: &str, patience: Span) -> Seen<Vec<Changed>> {
+        let others = self.worktrees().into_iter().map(|(_, root)| PathBuf::from(root)).collect();
+        let place = changes::Place { tree: Self::tree(Path::new(root))?, ignores: self.ignores.clone(), others };
+        patience::within(patience, move |over| place.changes(over))
+    }
+
+    fn staged(&self, root: &str, index: Option<&Path>, patience: Span) -> Seen<Vec<String>> {
+        let (tree, index) = (Self::tree(Path::new(root))?, index.map(Path::to_owned));
+        patience::within(patience, move |over| commits::staged(&tree, index.as_deref(), over))
+    }
+
+    fn between(&self, old: Option<&str>, new: &str, patience: Span) -> Seen<Vec<String>> {
+        let tree = Self::tree(&self.root)?;
+        let between = commits::Between { tree, old: old.map(str::to_owned), new: new.to_owned() };
+        patience::within(patience, move |over| between.paths(over))
+    }
+}
+
+/// A work tree, and the folder in it that the project is.
+#[derive(Debug, Clone)]
+struct Tree {
+    /// Of the work tree, or of a bare repository.
+    folder: PathBuf,
+    /// The project's folder from there, with a slash at its end; nothing where they are the same.
+    inside: String,
+}
+
+impl Tree {
+    /// A path of the repository as the project names it; none where it lies outside.
+    fn inside(&self, path: &str) -> Option<String> {
+        path.strip_prefix(&self.inside).map(|path| path.trim_end_matches('/').to_owned())
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
-
-    use super::*;
-
-    fn well<T>(result: std::result::Result<T, impl std::fmt::Display>) -> T {
-        result.unwrap_or_else(|fault| panic!("{fault}"))
-    }
-
-    /// A repository, a linked worktree of it, and the part of its git folder that is the worktree's own.
-    fn linked() -> (tempfile::TempDir, PathBuf, PathBuf, PathBuf) {
-        let folder = well(tempfile::tempdir());
-        let root = well(fs::canonicalize(folder.path()));
-        let (main, worktree) = (root.join("main"), root.join("worktree"));
-        let own = main.join(".git/worktrees/worktree");
-        well(fs::create_dir_all(&own));
-        well(fs::create_dir(&worktree));
-        well(fs::write(main.join(".git/config"), "[core]\n\tignorecase = true\n"));
-        well(fs::write(worktree.join(".git"), format!("gitdir: {}\n", own.display())));
-        well(fs::write(own.join("commondir"), "../..\n"));
-        well(fs::write(own.join("gitdir"), format!("{}/.git\n", worktree.display())));
-        (folder, main, worktree, own)
-    }
-
-    fn named(path: &Path) -> String {
-        well(resolve(path)).as_str().to_owned()
-    }
-
-    /// What is read of the repository, in a thread that may hang.
-    fn looks(main: &Path, worktree: &Path) -> (String, Vec<String>, Case, bool) {
-        let (done, is_done) = mpsc::channel();
-        let (main, worktree) = (main.to_owned(), worktree.to_owned());
-        let look = move || {
-            let files = Files::new(&well(resolve(&main)));
-            let _ = done.send((named(&worktree), files.roots(), files.case(), files.tracked().is_some()));
-        };
-        let _thread = std::thread::Builder::new().spawn(look);
-        is_done.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("it waits for what is no file"))
-    }
-
-    fn text(path: &Path) -> String {
-        path.to_string_lossy().into_owned()
-    }
-
-    #[test]
-    fn what_is_no_file_is_not_waited_for() {
-        let (_folder, main, worktree, own) = linked();
-        let roots = vec![text(&main), text(&worktree)];
-        assert_eq!(looks(&main, &worktree), (text(&main), roots.clone(), Case::Insensitive, false));
-        let check = |path: PathBuf, expected: (&Path, &[String], Case)| {
-            let _ = fs::remove_file(&path);
-            well(mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0));
-            let (key, roots, case) = expected;
-            assert_eq!(looks(&main, &worktree), (text(key), roots.to_vec(), case, false), "{}", path.display());
-        };
-        check(main.join(".git/index"), (&main, &roots, Case::Insensitive));
-        check(main.join(".git/config"), (&main, &roots, Case::Sensitive));
-        check(own.join("gitdir"), (&main, &roots[..1], Case::Sensitive));
-        check(own.join("commondir"), (&worktree, &roots[..1], Case::Sensitive));
-        check(worktree.join(".git"), (&worktree, &roots[..1], Case::Sensitive));
-        well(fs::remove_dir_all(main.join(".git")));
-        check(main.join(".git"), (&worktree, &roots[..1], Case::Sensitive));
-    }
-
-    #[test]
-    fn what_is_too_long_for_a_path_is_none() {
-        let (_folder, main, worktree, _own) = linked();
-        let dot_git = worktree.join(".git");
-        let line = well(fs::read_to_string(&dot_git));
-        let fill = |length: u64| {
-            let rest = usize::try_from(length).unwrap_or(usize::MAX) - line.len();
-            well(fs::write(&dot_git, format!("{line}{}", "\n".repeat(rest))));
-        };
-        fill(MOST_PATH);
-        assert_eq!(named(&worktree), text(&main));
-        fill(MOST_PATH + 1);
-        assert_eq!(named(&worktree), text(&worktree));
-    }
-
-    #[test]
-    fn a_configuration_is_read_up_to_its_limit() {
-        let (_folder, main, _worktree, _own) = linked();
-        let config = main.join(".git/config");
-        let check = |length: u64, expected: Case| {
-            let line = b"[core]\n\tignorecase = true\n";
-            let mut text = b"\n".repeat(usize::try_from(length).unwrap_or(usize::MAX));
-            text[..line.len()].copy_from_slice(line);
-            well(fs::write(&config, text));
-            assert_eq!(Files::new(&well(resolve(&main))).case(), expected, "{length}");
-        };
-        check(MOST_CONFIG, Case::Insensitive);
-        check(MOST_CONFIG + 1, Case::Sensitive);
-    }
-}
+mod tests;

@@ -1,0 +1,1 @@
+//! Repositories that are not as one thinks of them.
