@@ -398,8 +398,9 @@ pub trait Repository {
     fn changes(&self, _root: &str, _patience: Span) -> Seen<Vec<Changed>> {
         Err(Unseen::Nowhere)
     }
-    /// The paths whose content in the index differs from that in HEAD, sorted: what a commit made now would change. git
-    /// commits from another index now and then; whoever knows which one names it.
+    /// The paths whose content in the index differs from that in HEAD, sorted: what a commit made now would change. Of
+    /// a merge those that differ from everything that is merged; the rest was committed there. git commits from another
+    /// index now and then; whoever knows which one names it.
     fn staged(&self, _root: &str, _index: Option<&Path>, _patience: Span) -> Seen<Vec<String>> {
         Err(Unseen::Nowhere)
     }

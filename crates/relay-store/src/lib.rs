@@ -19,6 +19,7 @@ pub mod fitness;
 pub mod fresh;
 pub mod harness;
 pub mod home;
+pub mod hooks;
 pub mod notes;
 pub mod presence;
 pub mod random;

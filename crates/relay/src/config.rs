@@ -1,19 +1,54 @@
-//! `config.toml` in `$RELAY_HOME`: other limits than the protocol's, and those of a server.
+//! `config.toml` in `$RELAY_HOME`: other limits than the protocol's, those of a server, and how relay behaves, for all projects
+//! or for one of them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use relay_core::domain::limits::{BODY_MAX, Limits};
+use relay_core::domain::name::ProjectKey;
 use relay_core::domain::pattern::MAX_BYTES;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use relay_server::http;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub limits: Limits,
     pub serve: http::Limits,
+    guard: Guard,
+    /// What is otherwise in one project, by its path.
+    project: BTreeMap<String, Project>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Project {
+    guard: Guard,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Guard {
+    mode: Option<Mode>,
+}
+
+/// What the guard does where a commit meets the claim of another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    #[default]
+    Warn,
+    Block,
+}
+
+impl Config {
+    /// What the project says of the guard, or else what is said for all.
+    pub fn guard(&self, project: &ProjectKey) -> Mode {
+        let own = self.project.get(project.as_str()).and_then(|project| project.guard.mode);
+        own.or(self.guard.mode).unwrap_or_default()
+    }
 }
 
 pub fn limits(home: &Path) -> Result<Limits> {

@@ -83,6 +83,28 @@ pub fn own_program() -> std::io::Result<PathBuf> {
     std::env::current_exe()
 }
 
+/// A variable that tells git where something is, as git itself reads it.
+pub fn of_git(name: &str) -> Option<std::ffi::OsString> {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// What `pre-commit` says of a push to the hooks that it runs: from which commit, and to which.
+pub fn pre_commit_refs() -> Option<(String, String)> {
+    Some((variable("PRE_COMMIT_FROM_REF")?, variable("PRE_COMMIT_TO_REF")?))
+}
+
+/// The program as a script should call it: by its name where that finds this very program, or else by its path.
+pub fn own_word() -> std::io::Result<String> {
+    let program = own_program()?;
+    let name = program.file_name().unwrap_or_default();
+    let path = search_path().unwrap_or_default();
+    let first = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|found| found.is_file());
+    let is_this = first.and_then(|found| std::fs::canonicalize(found).ok()) == std::fs::canonicalize(&program).ok();
+    let word = if is_this { name } else { program.as_os_str() };
+    Ok(word.to_string_lossy().into_owned())
+}
+
 /// Where programs are found; what the demo passes on to the processes it starts.
 pub fn search_path() -> Option<String> {
     variable("PATH")

@@ -16,6 +16,7 @@ mod config;
 mod demo;
 mod doctor;
 mod environment;
+mod guard;
 mod human;
 mod installation;
 mod output;
@@ -25,6 +26,8 @@ mod remote;
 mod render;
 mod served;
 mod there;
+#[path = "hook/trace.rs"]
+mod trace;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "test-doors")]

@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Remote {
     pub url: String,
     token: String,
+    patience: Duration,
 }
 
 impl Remote {
@@ -30,7 +31,13 @@ impl Remote {
         if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
             return Err(Code::InputInvalid.refuse(format!("RELAY_URL is {url:?}; it starts with http:// or https://")));
         }
-        Ok(Some(Remote { url, token: token()? }))
+        Ok(Some(Remote { url, token: token()?, patience: PATIENCE }))
+    }
+
+    /// The same for somebody who does without an answer that takes longer.
+    #[must_use]
+    pub fn within(self, patience: Duration) -> Self {
+        Remote { patience, ..self }
     }
 
     /// Asks it. What fails before the request itself is on its way did not happen; from then on only an answer says what did.
@@ -38,7 +45,7 @@ impl Remote {
         let wait = sent.request.waits_for().map_or(Duration::ZERO, Span::to_std);
         let body = serde_json::to_vec(sent).map_err(|fault| Code::Internal.refuse(fault.to_string()))?;
         let mut outgoing = Outgoing { left: &body, is_on_its_way: false };
-        let answered = agent(PATIENCE + wait)
+        let answered = agent(self.patience + wait)
             .post(format!("{}/v1/ask", self.url))
             .header("authorization", format!("Bearer {}", self.token))
             .header("content-type", "application/json")

@@ -25,7 +25,7 @@ catalogue! {
     PatternInvalid "PATTERN_INVALID" Input false [pattern]
     PatternOutsideProject "PATTERN_OUTSIDE_PROJECT" Input false [pattern]
     TtlOutOfRange "TTL_OUT_OF_RANGE" Input false [ttl]
-    InputInvalid "INPUT_INVALID" Input false [name waiting pattern path line number lost project]
+    InputInvalid "INPUT_INVALID" Input false [name waiting pattern path line number lost project add]
     BodyTooLarge "BODY_TOO_LARGE" Input false [bytes limit]
     RateLimited "RATE_LIMITED" Busy true []
     InboxFull "INBOX_FULL" Busy true [name]

@@ -13,6 +13,9 @@ use crate::wire::v1::ConflictShape;
 pub struct Input {
     /// The paths that are changed, or about to be; their characters mean themselves.
     pub paths: Vec<String>,
+    /// Only what stops others: exclusive claims whose holder is alive.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub standing: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +33,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     let (_, actor) = actor::viewer(ctx, &*facts)?;
     let me = actor.as_ref().and_then(Actor::agent);
     let mut inside = clash::on_paths(ctx, &*facts, me, &input.paths)?;
+    inside.retain(|claim| !input.standing || (claim.exclusive && !claim.silent));
     let inside_total = inside.len();
     inside.truncate(CONFLICTS_SHOWN);
     if let Some(me) = me {

@@ -7,6 +7,7 @@ use gix::bstr::{BString, ByteSlice};
 use relay_core::domain::worktree::Seen;
 
 use super::Tree;
+use super::folder::{MOST_PATH, read};
 use super::open::{index, open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
 
@@ -16,20 +17,34 @@ pub(super) fn staged(tree: &Tree, named: Option<&Path>, over: &Over) -> Seen<Vec
     let path = named.map_or_else(|| repository.index_path(), Path::to_owned);
     let index = index(&repository, &path)?;
     let head = repository.head_tree_id_or_empty().map_err(unreadable)?;
-    let mut pathspec = pathspec(&repository, &index, &tree.inside)?;
-    let mut paths = BTreeSet::new();
-    let renames = gix::status::tree_index::TrackRenames::Disabled;
-    repository
-        .tree_index_status(&head, &index, Some(&mut pathspec), renames, |change, _, _| {
-            paths.insert(change.location().to_owned());
-            Ok(flow(over))
-        })
-        .map_err(unreadable)?;
-    go_on(over)?;
+    let against = |id: &gix::oid| -> Seen<BTreeSet<BString>> {
+        let mut pathspec = pathspec(&repository, &index, &tree.inside)?;
+        let mut paths = BTreeSet::new();
+        let renames = gix::status::tree_index::TrackRenames::Disabled;
+        repository
+            .tree_index_status(id, &index, Some(&mut pathspec), renames, |change, _, _| {
+                paths.insert(change.location().to_owned());
+                Ok(flow(over))
+            })
+            .map_err(unreadable)?;
+        go_on(over)?;
+        Ok(paths)
+    };
+    let mut paths = against(&head)?;
+    for merged in merged(&repository) {
+        let other = against(&tree_of(&repository, merged)?.id)?;
+        paths.retain(|path| other.contains(path));
+    }
     // What a merge left undecided is in the index several times, and in none as it was.
     let undecided = index.entries().iter().filter(|entry| entry.stage_raw() != 0);
     paths.extend(undecided.map(|entry| entry.path(&index).to_owned()));
     Ok(told(tree, paths))
+}
+
+/// The commits that are being merged into HEAD, none where nothing is.
+fn merged(repository: &gix::Repository) -> Vec<gix::ObjectId> {
+    let text = read(&repository.git_dir().join("MERGE_HEAD"), MOST_PATH).unwrap_or_default();
+    text.lines().filter_map(|line| gix::ObjectId::from_hex(line).ok()).collect()
 }
 
 /// Two ends of a piece of history.
@@ -43,7 +58,9 @@ impl Between {
     pub fn paths(&self, over: &Over) -> Seen<Vec<String>> {
         let mut repository = open(&self.tree.folder, None)?;
         repository.object_cache_size_if_unset(4 * 1024 * 1024);
-        let new = id(&self.new)?;
+        // What is pushed may be a tag.
+        let new = repository.find_object(id(&self.new)?).map_err(unreadable)?;
+        let new = new.peel_to_kind(gix::object::Kind::Commit).map_err(unreadable)?.id;
         // A commit that was never fetched is known to the other side alone.
         let old = self.old.as_deref().map(id).transpose()?.and_then(|old| repository.find_commit(old).ok());
         let mut paths = BTreeSet::new();

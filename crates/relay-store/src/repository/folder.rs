@@ -14,13 +14,13 @@ pub(super) const MOST_CONFIG: u64 = 4 * 1024 * 1024;
 
 /// The git folder behind a working tree: its own part and the part that its worktrees share.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GitFolder {
+pub(crate) struct GitFolder {
     pub common: PathBuf,
     pub own: PathBuf,
 }
 
 /// What `.git` in this folder leads to.
-pub(super) fn git_folder(folder: &Path) -> Option<GitFolder> {
+pub(crate) fn git_folder(folder: &Path) -> Option<GitFolder> {
     let dot_git = folder.join(".git");
     let metadata = fs::metadata(&dot_git).ok()?;
     let own = if metadata.is_dir() { dot_git } else { follow(folder, read_path(&dot_git)?.strip_prefix("gitdir:")?) };
@@ -53,7 +53,7 @@ pub(super) fn follow(base: &Path, text: &str) -> PathBuf {
     base.join(text.trim_end_matches(['\n', '\r']).trim_start())
 }
 
-pub(super) fn is_bare(folder: &Path) -> bool {
+pub(crate) fn is_bare(folder: &Path) -> bool {
     folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
 }
 

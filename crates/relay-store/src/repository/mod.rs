@@ -20,7 +20,8 @@ use relay_core::error::{Code, Refusal};
 use relay_core::store::{Change, Repository, Result};
 
 use crate::blame::{self, Place};
-use folder::{flag, follow, git_folder, is_bare, read_path, text};
+pub(crate) use folder::{GitFolder, git_folder, is_bare};
+use folder::{flag, follow, read_path, text};
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;
@@ -64,6 +65,18 @@ pub fn around(directory: &Path) -> Result<ProjectKey> {
         }
     }
     Err(unresolved())
+}
+
+/// The root of the work tree around a folder, its links followed; none in a bare repository.
+pub fn work_tree(folder: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    folder.ancestors().find(|folder| git_folder(folder).is_some()).map(Path::to_owned)
+}
+
+/// Whether this is the git folder behind a work tree, and not one that is only used with it.
+pub fn is_git_folder_of(tree: &Path, git: &Path) -> bool {
+    let known = git_folder(tree).map(|git| git.own);
+    known.is_some() && known == fs::canonicalize(git).ok()
 }
 
 fn key(path: &Path) -> Result<ProjectKey> {

@@ -8,6 +8,7 @@ mod cycle;
 mod doctor;
 mod drain;
 mod export;
+mod guard;
 mod link;
 mod log;
 mod look;

@@ -29,6 +29,15 @@ pub enum Operator {
     Export(super::export::Args),
     Verify(super::verify::Args),
     Rebuild(super::rebuild::Args),
+    /// Check commits and pushes against the live claims of others
+    ///
+    /// Two hooks of git ask relay who holds what is about to be committed or pushed. They warn, or they block where
+    /// `config.toml` says so, and let git go on whenever relay cannot tell.
+    #[command(after_help = "Examples:\n  relay guard install\n  relay guard status\n  relay guard remove")]
+    Guard {
+        #[command(subcommand)]
+        action: super::guard::Action,
+    },
     /// List the projects on this bus, or follow one that was moved
     #[command(after_help = "Examples:\n  relay project list\n  relay project move /old/path /new/path")]
     Project {
@@ -90,6 +99,7 @@ impl Operator {
             Operator::Export(_) => "export",
             Operator::Verify(_) => "verify",
             Operator::Rebuild(_) => "rebuild",
+            Operator::Guard { .. } => "guard",
             Operator::Project { .. } => "project",
             Operator::Token { .. } => "token",
             Operator::Demo => "demo",
@@ -117,6 +127,7 @@ impl Operator {
             Operator::Project { action: ProjectAction::Move { old, new } } => {
                 app.answer("project", follow(app, old, new))
             }
+            Operator::Guard { action } => action.run(app),
             Operator::Token { action } => action.run(app),
             Operator::Serve(args) => args.run(app),
             Operator::Mcp(args) => args.run(app),

@@ -82,6 +82,7 @@ pub fn failure(failure: &Failure, speech: Speech) -> String {
     let error = &failure.error;
     let mut text = format!("{} {} [{}]\n", "Error:".red().bold(), speech::sentence(&error.message, speech), error.code);
     text.push_str(&findings(&error.details));
+    text.push_str(&additions(&error.details));
     text.push_str(&steps(&error.playbook, speech));
     if let Some(key) = error.idempotency_key.as_ref().filter(|_| error.retryable) {
         let _ = writeln!(text, "  {}", format!("(the key of this request: {key})").dimmed());
@@ -101,6 +102,19 @@ fn findings(details: &Map<String, Value>) -> String {
     if total > FINDINGS_SHOWN as u64 {
         let _ =
             writeln!(text, "  … and {} more; `relay verify --json` tells more of them", total - FINDINGS_SHOWN as u64);
+    }
+    text
+}
+
+/// What a person is to add to a file, ready to be copied.
+fn additions(details: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    for addition in details.get("add").and_then(Value::as_array).into_iter().flatten() {
+        let said = |field: &str| addition[field].as_str().unwrap_or_default();
+        let _ = writeln!(text, "  {} {}:", "to".dimmed(), escape_line(said("file")).bold());
+        for line in said("text").lines() {
+            let _ = writeln!(text, "{}", escape_line(line).cyan());
+        }
     }
     text
 }
