@@ -17,6 +17,7 @@ mod demo;
 mod doctor;
 mod environment;
 mod guard;
+mod hook;
 mod human;
 mod installation;
 mod output;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use relay_core::verbs::hook::{Moment, Subagent};
 
 /// One call of a hook.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// As its harness calls it.
     pub name: String,
