@@ -31,6 +31,8 @@ pub struct Call {
     /// What tells it from the other calls of the session, where the harness says so.
     pub id: Option<String>,
     pub deed: Deed,
+    /// It has run, and the harness says that it failed. It may have changed files all the same.
+    pub failed: bool,
 }
 
 /// What a call does to the files.

@@ -2,5 +2,6 @@
 
 #![allow(dead_code)]
 
+pub mod dialect;
 pub mod event;
 pub mod patch;

@@ -5,6 +5,7 @@
 
 mod command;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 const BEGIN: &str = "*** Begin Patch";
@@ -23,10 +24,10 @@ pub fn paths(text: &str) -> Vec<String> {
             (is_patch, is_update) = (line == BEGIN, false);
         } else if let Some(path) = is_patch.then(|| named(line, is_update)).flatten() {
             is_update = line.starts_with(UPDATE) || line.starts_with(MOVE);
-            push(&mut paths, path);
+            paths.push(path.to_owned());
         }
     }
-    paths
+    distinct(paths)
 }
 
 fn named(line: &str, is_update: bool) -> Option<&str> {
@@ -35,10 +36,11 @@ fn named(line: &str, is_update: bool) -> Option<&str> {
     Some(path.trim()).filter(|path| !path.is_empty() && !path.contains('\0'))
 }
 
-fn push(paths: &mut Vec<String>, path: &str) {
-    if !paths.iter().any(|known| known == path) {
-        paths.push(path.to_owned());
-    }
+/// Each path once, where it came first. A patch may name a hundred thousand.
+pub fn distinct(mut paths: Vec<String>) -> Vec<String> {
+    let mut known = HashSet::new();
+    paths.retain(|path| known.insert(path.clone()));
+    paths
 }
 
 /// The files that a shell command patches with `apply_patch`, seen from where the command begins. What is patched in a
@@ -48,13 +50,13 @@ pub fn paths_in_command(text: &str) -> Vec<String> {
     for (folder, patch) in command::patches(text) {
         for path in paths(&patch) {
             match &folder {
-                Some(folder) => push(&mut found, &folder.join(path).to_string_lossy()),
-                None if Path::new(&path).is_absolute() => push(&mut found, &path),
+                Some(folder) => found.push(folder.join(path).to_string_lossy().into_owned()),
+                None if Path::new(&path).is_absolute() => found.push(path),
                 None => {}
             }
         }
     }
-    found
+    distinct(found)
 }
 
 #[cfg(test)]
