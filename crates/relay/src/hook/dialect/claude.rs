@@ -1,10 +1,11 @@
 //! Claude Code.
 
 use relay_core::verbs::hook::Moment;
+use serde_json::Value;
 
 use super::said::{self, Tools};
-use super::{Grammar, Known, specific};
-use crate::hook::event::Answer;
+use super::{Grammar, Known, Words, specific};
+use crate::hook::event::{Answer, Event};
 
 pub const GRAMMAR: Grammar = Grammar {
     name: "claude",
@@ -16,7 +17,7 @@ pub const GRAMMAR: Grammar = Grammar {
         Known::heard("PreToolUse", Moment::Before),
         Known::heard("PostToolUse", Moment::After),
         Known::heard("PostToolUseFailure", Moment::After),
-        // Context would be heard, and would prolong the turn like a block, which says so.
+        // Context would prolong the turn: it is how the turn is told to go on.
         Known::deaf("Stop", Moment::TurnEnd),
         Known::deaf("SubagentStop", Moment::SubagentEnd).of_subagent(),
         Known::deaf("SessionEnd", Moment::End),
@@ -53,12 +54,26 @@ pub const GRAMMAR: Grammar = Grammar {
         patches_in_shell: false,
     },
     asks: true,
-    read: said::plain,
-    write: specific::write,
+    read,
+    write,
     silence: "",
-    wakes: "a hook that waits in the background (asyncRewake) wakes it when something comes",
+    wakes: "a hook that waits in the background (asyncRewake) wakes an interactive session when something comes",
     wake: Some(wake),
 };
+
+/// Each compaction ends a subagent that never began, and is of no type.
+fn read(stdin: &Value, grammar: &Grammar) -> Option<Event> {
+    let event = said::plain(stdin, grammar)?;
+    let has_type = event.subagent.as_ref().is_some_and(|subagent| subagent.kind.is_some());
+    (has_type || event.moment != Moment::SubagentEnd).then_some(event)
+}
+
+/// A turn that is blocked from ending is told why twice, and in print mode loses its result in the end; one that is given
+/// context goes on just the same.
+fn write(event: &Event, words: &Words) -> Option<String> {
+    let context = words.context.clone().or_else(|| words.go_on.clone());
+    specific::specific(event, &Words { context, decision: words.decision.clone(), go_on: None })
+}
 
 /// A hook in the background is heard when it ends like one that blocks.
 fn wake(words: &str) -> Answer {

@@ -20,7 +20,8 @@ use serde_json::Value;
 use self::said::Tools;
 use super::event::{Answer, Event, Reply, Verdict};
 
-/// The longest text that reaches every model whole: Codex puts context of more than 2,500 tokens into a file.
+/// The longest text that reaches every model whole: what is longer than 10,000 characters, Claude Code puts into a file, and
+/// Codex what is more than 2,500 tokens.
 const LIMIT: usize = 8_000;
 const CUT: &str = "\n(cut here: the text was too long)";
 

@@ -30,7 +30,7 @@ pub const GRAMMAR: Grammar = Grammar {
     read,
     write,
     silence: "{}",
-    wakes: "its plugin waits in the background and starts a turn when something comes",
+    wakes: "its plugin waits in the background, and starts a turn in an interactive session when something comes",
     wake: Some(wake),
 };
 
