@@ -35,6 +35,7 @@ mod faults;
 mod flips;
 mod fuse;
 mod golden;
+mod guard;
 mod halves;
 mod i01_project_identity;
 mod i02_agent_identity;

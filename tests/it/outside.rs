@@ -51,6 +51,12 @@ pub fn claude(bus: &Bus) -> Command {
     command
 }
 
+/// A program that manages hooks.
+pub fn lefthook() -> PathBuf {
+    let folders = ["lefthook-linux-x64", "lefthook-linux-arm64"].map(|name| npm().join("node_modules").join(name));
+    folders.iter().find(|folder| folder.is_dir()).expect("npm installed a lefthook").join("bin/lefthook")
+}
+
 pub fn python(bus: &Bus) -> Command {
     let mut command = bounded(&venv().join("venv/bin/python"));
     bus.environment(&mut command);

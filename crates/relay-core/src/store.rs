@@ -404,8 +404,8 @@ pub trait Repository {
     fn staged(&self, _root: &str, _index: Option<&Path>, _patience: Span) -> Seen<Vec<String>> {
         Err(Unseen::Nowhere)
     }
-    /// The paths that differ between two commits, sorted. Without an old one, or with one that is not here: those that were
-    /// changed in the commits which no remote-tracking branch has.
+    /// The paths that differ between two commits, sorted; the new one may be the full name of a ref. Without an old one, or
+    /// with one that is not here: those that were changed in the commits which no remote-tracking branch has.
     fn between(&self, _old: Option<&str>, _new: &str, _patience: Span) -> Seen<Vec<String>> {
         Err(Unseen::Nowhere)
     }

@@ -89,9 +89,13 @@ pub fn of_git(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// What `pre-commit` says of a push to the hooks that it runs: from which commit, and to which.
-pub fn pre_commit_refs() -> Option<(String, String)> {
-    Some((variable("PRE_COMMIT_FROM_REF")?, variable("PRE_COMMIT_TO_REF")?))
+/// What `pre-commit` says of a push to the hooks that it runs: to which commit, and from which. Of a branch that goes back to
+/// the first commit it says no more than the name.
+pub fn pre_commit_refs() -> Option<(String, Option<String>)> {
+    match variable("PRE_COMMIT_TO_REF") {
+        Some(new) => Some((new, variable("PRE_COMMIT_FROM_REF"))),
+        None => variable("PRE_COMMIT_LOCAL_BRANCH").map(|branch| (branch, None)),
+    }
 }
 
 /// The program as a script should call it: by its name where that finds this very program, or else by its path.

@@ -58,8 +58,12 @@ impl Between {
     pub fn paths(&self, over: &Over) -> Seen<Vec<String>> {
         let mut repository = open(&self.tree.folder, None)?;
         repository.object_cache_size_if_unset(4 * 1024 * 1024);
-        // What is pushed may be a tag.
-        let new = repository.find_object(id(&self.new)?).map_err(unreadable)?;
+        // What is pushed may be a tag, or known by its name alone.
+        let new = match repository.try_find_reference(&self.new).map_err(unreadable)? {
+            Some(mut named) => named.peel_to_id().map_err(unreadable)?.detach(),
+            None => id(&self.new)?,
+        };
+        let new = repository.find_object(new).map_err(unreadable)?;
         let new = new.peel_to_kind(gix::object::Kind::Commit).map_err(unreadable)?.id;
         // A commit that was never fetched is known to the other side alone.
         let old = self.old.as_deref().map(id).transpose()?.and_then(|old| repository.find_commit(old).ok());

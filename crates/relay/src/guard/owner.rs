@@ -91,7 +91,7 @@ impl Owner {
             Owner::Folder => Hook::ALL.map(|hook| line(&hooks.folder, hook)).into(),
             Owner::Hook(hook, _) => vec![line(&hooks.folder, *hook)],
             Owner::Lefthook(file) => one(file, IN_LEFTHOOK),
-            Owner::PreCommit(file) => one(file, IN_PRE_COMMIT),
+            Owner::PreCommit(file) => one(file, &for_pre_commit(file)),
         }
     }
 
@@ -146,24 +146,34 @@ pre-push:
       use_stdin: true
 ";
 
+/// One more entry of the list in this file, as far in as the others are.
+fn for_pre_commit(file: &Path) -> String {
+    let Ok(there) = std::fs::read_to_string(file) else { return format!("repos:\n{IN_PRE_COMMIT}") };
+    let is_entry =
+        |line: &&str| line.trim_start().strip_prefix('-').is_some_and(|rest| rest.trim_start().starts_with("repo:"));
+    let first = there.lines().find(is_entry).unwrap_or_default();
+    let blanks = &first[..first.len() - first.trim_start().len()];
+    IN_PRE_COMMIT.lines().map(|line| format!("{blanks}{line}\n")).collect()
+}
+
 /// Without `verbose` a warning is kept from the person who commits.
 const IN_PRE_COMMIT: &str = "\
-  - repo: local
-    hooks:
-      - id: relay-guard-commit
-        name: relay guard pre-commit
-        entry: sh -c 'command -v relay >/dev/null || exit 0; exec relay guard pre-commit'
-        language: system
-        stages: [pre-commit]
-        always_run: true
-        pass_filenames: false
-        verbose: true
-      - id: relay-guard-push
-        name: relay guard pre-push
-        entry: sh -c 'command -v relay >/dev/null || exit 0; exec relay guard pre-push'
-        language: system
-        stages: [pre-push]
-        always_run: true
-        pass_filenames: false
-        verbose: true
+- repo: local
+  hooks:
+    - id: relay-guard-commit
+      name: relay guard pre-commit
+      entry: sh -c 'command -v relay >/dev/null || exit 0; exec relay guard pre-commit'
+      language: system
+      stages: [pre-commit]
+      always_run: true
+      pass_filenames: false
+      verbose: true
+    - id: relay-guard-push
+      name: relay guard pre-push
+      entry: sh -c 'command -v relay >/dev/null || exit 0; exec relay guard pre-push'
+      language: system
+      stages: [pre-push]
+      always_run: true
+      pass_filenames: false
+      verbose: true
 ";

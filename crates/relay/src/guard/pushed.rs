@@ -23,11 +23,10 @@ pub fn pushed() -> Vec<Pushed> {
         let _ = input.lock().take(MOST).read_to_end(&mut said);
     }
     let pushed = read(&String::from_utf8_lossy(&said));
-    if pushed.is_empty() {
-        environment::pre_commit_refs().and_then(|(old, new)| one(&new, &old)).into_iter().collect()
-    } else {
-        pushed
+    if !pushed.is_empty() {
+        return pushed;
     }
+    environment::pre_commit_refs().map(|(new, old)| Pushed { new, old }).into_iter().collect()
 }
 
 fn read(said: &str) -> Vec<Pushed> {

@@ -190,7 +190,8 @@ fn ask(app: &App, paths: Vec<String>) -> Result<check::Outcome> {
 }
 
 fn ask_here(app: &App, request: &Request) -> Result<check::Outcome> {
-    let opened = app.open(Some(request))?;
+    // Who calls is looked at below: whoever is nobody asks all the same.
+    let opened = app.open(None)?;
     let asked = match app.context(&opened).and_then(|ctx| app.ask(&ctx, request)) {
         Err(refusal) if is_about_the_caller(&refusal) => app.ask(&app.context_of_anyone(&opened)?, request),
         asked => asked,

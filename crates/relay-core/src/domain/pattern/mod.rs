@@ -108,9 +108,11 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// The pattern of one path, absolute or from the project root, whose characters all mean themselves.
+    /// The pattern of one path, absolute or from the project root, whose characters all mean themselves. Nobody claims a
+    /// name with a line break in it, but files have such names, and a folder is claimed with all that is in it.
     pub fn of_path(path: &str, roots: &[&str]) -> Result<Self, PatternFault> {
-        Self::read(&canonical(&literal_nodes(path), false), roots)
+        check_written(path)?;
+        Self::from_cleaned(clean::relative(&canonical(&literal_nodes(path), false), roots)?)
     }
 
     /// Reads the canonical text of a pattern that was parsed before.
@@ -185,11 +187,15 @@ impl fmt::Display for Pattern {
     }
 }
 
-fn check_text(input: &str) -> Result<(), PatternFault> {
+fn check_written(input: &str) -> Result<(), PatternFault> {
     if input.is_empty() {
         return Err(invalid("it is empty; the whole project is written `**`".into()));
     }
-    check_length(input, "long")?;
+    check_length(input, "long")
+}
+
+fn check_text(input: &str) -> Result<(), PatternFault> {
+    check_written(input)?;
     match input.char_indices().find(|(_, letter)| letter.is_control()) {
         Some((at, _)) => Err(invalid(format!("there is a control character at byte {at}"))),
         None => Ok(()),

@@ -475,6 +475,10 @@ fn the_characters_of_a_path_mean_themselves() {
     for (path, text) in rows {
         assert!(pattern(text).is_literal(), "{path}");
     }
+    let odd = Pattern::of_path("src/a\nb.rs", &[]).unwrap().compile(Case::Sensitive);
+    assert!(pattern("src").compile(Case::Sensitive).overlap(&odd).is_some());
+    assert!(pattern("src/*.rs").compile(Case::Sensitive).overlap(&odd).is_some());
+    assert!(pattern("src/a").compile(Case::Sensitive).overlap(&odd).is_none());
     assert!(Pattern::of_path("/elsewhere/a.rs", &["/work/tree"]).is_err());
     assert!(Pattern::of_path("", &["/work/tree"]).is_err());
 }
