@@ -37,6 +37,7 @@ mod fuse;
 mod golden;
 mod guard;
 mod halves;
+mod hook;
 mod i01_project_identity;
 mod i02_agent_identity;
 mod i03_thread_continuity;

@@ -31,6 +31,12 @@ pub fn program(pid: u32) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
+/// What a process was started with.
+pub fn arguments(pid: u32) -> Vec<String> {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
 /// Whether that very process still runs.
 pub(crate) fn runs(harness: &Harness) -> bool {
     let is_it = of(harness.pid, None).is_some_and(|now| now.machine == harness.machine && now.began == harness.began);
@@ -74,5 +80,7 @@ mod tests {
         let parent = parent(std::process::id()).unwrap_or_else(|| panic!("somebody runs the tests"));
         assert!(program(parent).is_some_and(|name| !name.is_empty()));
         assert_eq!(super::parent(1), None);
+        assert!(arguments(std::process::id()).len() > 1);
+        assert_eq!(arguments(u32::MAX), [""]);
     }
 }

@@ -19,6 +19,7 @@ use relay_store::{Home, SystemRandom, repository};
 use crate::cli::{Cli, Globals};
 use crate::clock::SystemClock;
 use crate::closed::Closed;
+use crate::hook::sessions;
 use crate::installation::Here;
 use crate::output::{Output, Written};
 use crate::remote::Remote;
@@ -78,6 +79,8 @@ pub struct App {
     pub output: Output,
     pub clock: SystemClock,
     pub random: SystemRandom,
+    /// The harness's session, by the name that it has on the bus.
+    pub session: Option<String>,
 }
 
 /// A project that was found, with its store open.
@@ -86,14 +89,20 @@ pub struct Opened<S = Sqlite> {
     pub limits: Limits,
     pub project: ProjectKey,
     pub store: S,
-    repository: repository::Files,
+    pub repository: repository::Files,
     here: Here,
 }
 
 impl App {
     pub fn new(globals: Globals) -> Self {
         let output = Output { json: globals.json };
-        App { globals, output, clock: SystemClock::new(), random: SystemRandom }
+        let session = environment::session();
+        // A session that was cleared has another name by now, and programs that it started know it by the first.
+        let session = match environment::home() {
+            Ok(home) => session.map(|session| sessions::canonical(&home, session)),
+            Err(_) => session,
+        };
+        App { globals, output, clock: SystemClock::new(), random: SystemRandom, session }
     }
 
     /// The home, also where its configuration cannot be read: that is none of a doctor's business but to say so.
@@ -233,7 +242,7 @@ impl App {
             human::verify(home)?;
             return Ok(Caller::human(credential()));
         }
-        Caller::said(credential(), named, environment::agent().as_deref(), environment::session())
+        Caller::said(credential(), named, environment::agent().as_deref(), self.session.clone())
     }
 
     pub fn key(&self) -> Result<Key> {

@@ -18,6 +18,7 @@ pub struct Config {
     pub limits: Limits,
     pub serve: http::Limits,
     guard: Guard,
+    hooks: Hooks,
     /// What is otherwise in one project, by its path.
     project: BTreeMap<String, Project>,
 }
@@ -26,12 +27,31 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 struct Project {
     guard: Guard,
+    hooks: Hooks,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Guard {
     mode: Option<Mode>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Hooks {
+    edit: Option<Stance>,
+}
+
+/// What a hook does where an edit meets the claim of another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stance {
+    /// The agent is told, and goes on.
+    #[default]
+    Warn,
+    /// The user is asked.
+    Ask,
+    Deny,
 }
 
 /// What the guard does where a commit meets the claim of another.
@@ -44,6 +64,12 @@ pub enum Mode {
 }
 
 impl Config {
+    /// What the project says of edits, or else what is said for all.
+    pub fn stance(&self, project: Option<&ProjectKey>) -> Stance {
+        let own = project.and_then(|project| self.project.get(project.as_str())).and_then(|project| project.hooks.edit);
+        own.or(self.hooks.edit).unwrap_or_default()
+    }
+
     /// What the project says of the guard, or else what is said for all.
     pub fn guard(&self, project: &ProjectKey) -> Mode {
         let own = self.project.get(project.as_str()).and_then(|project| project.guard.mode);

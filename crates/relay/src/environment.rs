@@ -6,8 +6,14 @@ use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 
 /// Variables in which coding agents tell their tools which session they run in.
-const SESSIONS: [&str; 5] =
-    ["RELAY_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "GEMINI_SESSION_ID", "CURSOR_SESSION_ID"];
+const SESSIONS: [&str; 6] = [
+    "RELAY_SESSION",
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_SESSION_ID",
+    "GEMINI_SESSION_ID",
+    "CURSOR_SESSION_ID",
+    "COPILOT_AGENT_SESSION_ID",
+];
 
 fn variable(name: &str) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
@@ -65,6 +71,16 @@ pub fn working_directory() -> Result<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     std::env::current_dir()
         .map_err(|fault| Code::ProjectUnresolved.refuse(format!("the working directory cannot be read: {fault}")))
+}
+
+/// Goes to another folder, where that is there.
+pub fn go_to(folder: &std::path::Path) {
+    let _ = std::env::set_current_dir(folder);
+}
+
+/// Whether a harness says that nobody sits in front of it.
+pub fn is_unattended() -> bool {
+    variable("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|attended| attended == "0")
 }
 
 /// The user's own folder.

@@ -27,8 +27,6 @@ mod remote;
 mod render;
 mod served;
 mod there;
-#[path = "hook/trace.rs"]
-mod trace;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "test-doors")]

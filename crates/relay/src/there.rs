@@ -40,7 +40,7 @@ impl App {
         let (agent, command) = (self.globals.agent.clone(), command.to_owned());
         let human = agent.as_deref().filter(|name| *name == HUMAN);
         let human = human.map(|_| environment::home().and_then(|home| human::secret(&home))).transpose()?;
-        let (variable, session) = (environment::agent(), environment::session());
+        let (variable, session) = (environment::agent(), self.session.clone());
         // The key of a recovery is that of the request which failed.
         let has_key = key.chosen || !matches!(request, Request::Recover(_));
         let (key, key_is_made) = (Some(key.text).filter(|_| has_key), !key.chosen);

@@ -30,7 +30,7 @@ fn passes(bus: &Bus, variables: &[(&str, &str)], why: &str) {
     let run = commits(bus, variables).success();
     assert!(run.stderr.contains("the guard cannot tell") && run.stderr.contains(why), "{run:?}");
     assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
-    let noted = fs::read_to_string(bus.home().join("hook.log")).unwrap();
+    let noted = fs::read_to_string(bus.home().join("hooks/trace.jsonl")).unwrap();
     let last: Value = serde_json::from_str(noted.lines().last().unwrap()).unwrap();
     assert_eq!(last["what"], "guard pre-commit");
     assert!(last["why"].as_str().unwrap().contains(why), "{last}");
@@ -121,7 +121,7 @@ fn when_the_repository_is_none_of_relays() {
         let run = commit(&bus, &other, agent, "src/a.rs").success();
         assert_eq!(run.stderr, "", "{run:?}");
     }
-    assert!(!bus.home().join("hook.log").exists());
+    assert!(!bus.home().join("hooks/trace.jsonl").exists());
 }
 
 #[test]

@@ -39,6 +39,18 @@ pub enum Underway {
     Bisect,
 }
 
+impl Underway {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Underway::Rebase => "rebase",
+            Underway::Merge => "merge",
+            Underway::CherryPick => "cherry-pick",
+            Underway::Revert => "revert",
+            Underway::Bisect => "bisect",
+        }
+    }
+}
+
 /// A path that is not as the commit that is checked out has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {

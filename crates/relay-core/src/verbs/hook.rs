@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use self::identity::Present;
 use super::writing::{Told, random_key, signals_for, write};
-use super::{Ctx, Done, Outcome as Any, clash, release, reserve, standing, start};
+use super::{Ctx, Done, Outcome as Any, actor, clash, release, reserve, standing, start};
 use crate::domain::agent::Agent;
 use crate::domain::event::Number;
-use crate::domain::limits::HOOK_TTL;
+use crate::domain::limits::{HOOK_TTL, TTL_MIN};
 use crate::domain::name::Party;
 use crate::domain::pattern::Pattern;
 use crate::domain::time::Span;
@@ -23,6 +23,9 @@ use crate::wire::v1::{ClaimShape, ConflictShape, ContestedShape, GrantedShape, M
 
 /// How many claims, and how many owed acks, a reminder spells out.
 const REMINDED: usize = 5;
+
+/// How many other agents are named to one that starts.
+const OTHERS: usize = 10;
 
 /// What a harness tells of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +63,8 @@ pub struct Input {
     pub dirty: Vec<String>,
     /// After: what this call changed.
     pub changed: Vec<String>,
+    /// After: what changed meanwhile, and may be somebody else's doing.
+    pub stray: Vec<String>,
     /// At the end of a turn: claims that hooks made, on files in which nothing is changed any more.
     pub done_with: Vec<Number>,
     /// The agent would read what it is told now.
@@ -67,7 +72,7 @@ pub struct Input {
 }
 
 /// A subagent, as its harness calls it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subagent {
     pub id: String,
     #[serde(default)]
@@ -89,6 +94,10 @@ pub struct Outcome {
     /// What was claimed just now, and whom that meets.
     pub claimed: Vec<GrantedShape>,
     pub conflicts: Vec<ConflictShape>,
+    /// Of what changed meanwhile, what nobody has claimed.
+    pub outside: Vec<String>,
+    /// At the start: who else is alive.
+    pub others: Vec<String>,
     /// Mail that the agent was never shown, with short bodies.
     pub mail: Vec<MessageShape>,
     /// There is more of it.
@@ -119,10 +128,11 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     match input.moment {
         Moment::Before => before(ctx, input, &present, &mut outcome)?,
         Moment::After => after(ctx, input, present.clone(), &mut outcome)?,
-        Moment::TurnEnd => turn_end(ctx, input, &present, &mut outcome)?,
+        Moment::TurnEnd => turn_end(ctx, input, present.clone(), &mut outcome)?,
         Moment::SubagentEnd => subagent_end(ctx, &present, &mut outcome)?,
         Moment::End => end(ctx, &present, &mut outcome)?,
-        Moment::Start | Moment::Prompt => {}
+        Moment::Start => outcome.others = others(ctx, &present)?,
+        Moment::Prompt => {}
     }
     tell(ctx, input, &present, outcome)
 }
@@ -145,6 +155,12 @@ fn tell(ctx: &Ctx<'_>, input: &Input, present: &Present, mut outcome: Outcome) -
     done.signals.extend(start::owed(ctx, &*facts, &actor)?);
     done.afterwards = Some(news.afterwards).filter(|afterwards| !afterwards.is_empty());
     Ok(done)
+}
+
+fn others(ctx: &Ctx<'_>, present: &Present) -> Result<Vec<String>> {
+    let is_other = |agent: &Agent| !agent.shares_claims_with(&present.session) && actor::alive(ctx, agent);
+    let agents = ctx.store.read()?.agents()?;
+    Ok(agents.iter().filter(|agent| is_other(agent)).map(|agent| agent.name.to_string()).take(OTHERS).collect())
 }
 
 fn before(ctx: &Ctx<'_>, input: &Input, present: &Present, outcome: &mut Outcome) -> Result<()> {
@@ -178,32 +194,38 @@ fn take_checkout(ctx: &Ctx<'_>, checkout: &str, present: &Present, outcome: &mut
     if outcome.endangered.is_empty() && !is_taken {
         return Ok(());
     }
-    let claimed = claim(ctx, present.acts(), vec![checkout.to_owned()], None)?;
+    let claimed = claim(ctx, present.acts(), vec![checkout.to_owned()], TTL_MIN)?;
     outcome.claimed.extend(claimed.granted);
     outcome.conflicts.extend(claimed.conflicts.into_iter().filter(|conflict| !conflict.silent));
     Ok(())
 }
 
-/// Claims what the call changed, as narrowly as can be, and gives the checkout back.
+/// Claims what the call changed, and gives the checkout back.
 fn after(ctx: &Ctx<'_>, input: &Input, mut present: Present, outcome: &mut Outcome) -> Result<()> {
+    outcome.outside = outside(ctx, &*ctx.store.read()?, &input.stray)?;
+    claim_changed(ctx, input, &mut present, outcome)?;
+    if let Some(checkout) = &input.checkout {
+        let patterns = vec![checkout.clone()];
+        give_back(ctx, present.acts(), &release::Input { patterns, ..release::Input::default() }, outcome)?;
+    }
+    Ok(())
+}
+
+/// Claims what was changed, as narrowly as can be. Whatever the agent holds already is renewed when its time comes.
+fn claim_changed(ctx: &Ctx<'_>, input: &Input, present: &mut Present, outcome: &mut Outcome) -> Result<()> {
     let facts = ctx.store.read()?;
     let patterns = unclaimed(ctx, &*facts, present.acts(), &input.changed)?;
     let is_due = !facts.claims_to_renew(&present.acts().name, ctx.now)?.is_empty();
     drop(facts);
     if !patterns.is_empty() {
-        identity::come_forward(ctx, input, &mut present)?;
+        identity::come_forward(ctx, input, present)?;
         outcome.agent = Some(present.acts().name.to_string());
-        let claimed = claim(ctx, present.acts(), patterns, Some(HOOK_TTL))?;
+        let claimed = claim(ctx, present.acts(), patterns, HOOK_TTL)?;
         outcome.claimed = claimed.granted;
         outcome.conflicts = claimed.conflicts.into_iter().filter(|conflict| !conflict.silent).collect();
     } else if is_due {
         // Any writing verb renews what its actor holds.
-        let step = own_step(ctx, present.acts());
-        write(&step, "hook", &"renew", |_| Ok(()))?;
-    }
-    if let Some(checkout) = &input.checkout {
-        let patterns = vec![checkout.clone()];
-        give_back(ctx, present.acts(), &release::Input { patterns, ..release::Input::default() }, outcome)?;
+        write(&own_step(ctx, present.acts()), "hook", &"renew", |_| Ok(()))?;
     }
     Ok(())
 }
@@ -232,9 +254,18 @@ fn unclaimed(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, paths: &[String]) 
         .collect())
 }
 
-fn claim(ctx: &Ctx<'_>, agent: &Agent, patterns: Vec<String>, ttl: Option<Span>) -> Result<reserve::Outcome> {
-    let ttl = Some(ttl.unwrap_or(crate::domain::limits::TTL_MIN));
-    let input = reserve::Input { patterns, ttl, reason: agent.thread.clone(), ..reserve::Input::default() };
+/// The paths that nobody has claimed.
+fn outside(ctx: &Ctx<'_>, facts: &dyn Facts, paths: &[String]) -> Result<Vec<String>> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let claimed = clash::on_paths(ctx, facts, None, paths)?;
+    let is_claimed = |path: &String| claimed.iter().any(|claim| claim.example == *path);
+    Ok(paths.iter().filter(|path| !is_claimed(path)).cloned().collect())
+}
+
+fn claim(ctx: &Ctx<'_>, agent: &Agent, patterns: Vec<String>, ttl: Span) -> Result<reserve::Outcome> {
+    let input = reserve::Input { patterns, ttl: Some(ttl), reason: agent.thread.clone(), ..reserve::Input::default() };
     match super::run(&own_step(ctx, agent), &super::Request::Reserve(input))?.outcome {
         Any::Reserve(outcome) => Ok(outcome),
         _ => Err(Code::Internal.refuse("a claim was answered with something else")),
@@ -253,7 +284,8 @@ fn give_back(ctx: &Ctx<'_>, agent: &Agent, input: &release::Input, outcome: &mut
     Ok(())
 }
 
-fn turn_end(ctx: &Ctx<'_>, input: &Input, present: &Present, outcome: &mut Outcome) -> Result<()> {
+fn turn_end(ctx: &Ctx<'_>, input: &Input, mut present: Present, outcome: &mut Outcome) -> Result<()> {
+    claim_changed(ctx, input, &mut present, outcome)?;
     for id in &input.done_with {
         give_back(ctx, present.acts(), &release::Input { id: vec![*id], ..release::Input::default() }, outcome)?;
     }

@@ -87,6 +87,7 @@ fn look(app: &App, home: &Home, project: Option<&ProjectKey>) -> Vec<Finding> {
     let setting = Setting { project: project.map(ToString::to_string), ..Setting::default() };
     let mut found = doctor::of_the_machine(home, &setting);
     found.extend(doctor::of_the_server(&setting));
+    found.push(doctor::of_the_hooks(home, app.clock.now()));
     match project {
         Some(project) => found.extend(of_the_project(app, home, project, &setting)),
         None => {

@@ -9,6 +9,7 @@ mod doctor;
 mod drain;
 mod export;
 mod guard;
+mod hook;
 mod link;
 mod log;
 mod look;

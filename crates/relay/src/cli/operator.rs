@@ -22,6 +22,7 @@ pub enum Operator {
     Health,
     Serve(super::serve::Serve),
     Mcp(super::serve::Mcp),
+    Hook(super::hook::Args),
     Doctor(super::doctor::Args),
     Drain(super::drain::Args),
     Redact(super::redact::Args),
@@ -92,6 +93,7 @@ impl Operator {
             Operator::Health => "health",
             Operator::Serve(_) => "serve",
             Operator::Mcp(_) => "mcp",
+            Operator::Hook(_) => "hook",
             Operator::Doctor(_) => "doctor",
             Operator::Drain(_) => "drain",
             Operator::Redact(_) => "redact",
@@ -116,6 +118,7 @@ impl Operator {
         }
         match self {
             Operator::Health => app.answer("health", health(app)),
+            Operator::Hook(args) => args.run(app),
             Operator::Doctor(args) => args.run(app),
             Operator::Drain(args) => args.run(app),
             Operator::Redact(args) => app.run(args.request(), "redact"),

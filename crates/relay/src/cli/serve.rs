@@ -136,7 +136,7 @@ fn serve_one(app: &App) -> Result<()> {
         separate: false,
         project,
         agent: app.globals.agent.clone().or_else(environment::agent),
-        session: environment::session(),
+        session: app.session.clone(),
         pass: None,
     };
     let desk = Desk::new(served(), home.root().to_owned(), limits);

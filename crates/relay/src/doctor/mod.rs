@@ -4,6 +4,7 @@
 //! called damaged.
 
 mod bus;
+mod hooks;
 mod machine;
 mod server;
 mod store;
@@ -76,6 +77,7 @@ impl Finding {
 }
 
 pub use bus::{beside, on_the_bus};
+pub use hooks::of_the_hooks;
 pub use machine::of_the_machine;
 pub use server::of_the_server;
 pub use store::{of_a_project, of_the_files, of_the_store};

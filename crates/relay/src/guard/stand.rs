@@ -22,8 +22,9 @@ use super::{Hook, warning};
 use crate::app::App;
 use crate::cli::Globals;
 use crate::config::{self, Mode};
+use crate::environment;
+use crate::hook::trace;
 use crate::remote::Remote;
-use crate::{environment, trace};
 
 /// How long a person who commits waits for what is read of the repository, or for a server.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -62,7 +63,7 @@ fn pass(app: &App, hook: Hook, unknown: Option<&Refusal>) -> u8 {
         app.output
             .complain(&format!("relay: the guard cannot tell, and {name} goes on: {refusal} (see `relay doctor`)\n"));
         if let Ok(home) = environment::home() {
-            trace::note(&home, &format!("guard {name}"), &refusal.to_string(), app.clock.now());
+            trace::note(&home, app.clock.now(), &format!("guard {name}"), &refusal.to_string());
         }
     }
     if app.output.json {

@@ -1,21 +1,79 @@
-//! What went wrong in a hook, which lets everything go on and says little: kept for whoever looks with `relay doctor`.
+//! What went wrong in a hook. A hook that fails lets the agent go on, so nobody would know: `doctor` shows it.
 
-use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use relay_core::domain::time::Timestamp;
-use relay_store::filesystem::private_file;
-use serde_json::json;
+use relay_store::filesystem::private_folder;
+use serde::{Deserialize, Serialize};
 
-/// Then it is begun anew: what matters is what happens now.
-const MOST: u64 = 64 * 1024;
+/// Above this the older half goes.
+const MOST_BYTES: u64 = 64 * 1024;
+/// A line says what went wrong, not everything about it.
+const MOST_CHARS: usize = 500;
 
-/// Best effort: where even this cannot be written, there is nobody to tell.
-pub fn note(home: &Path, what: &str, why: &str, at: Timestamp) {
-    let Ok(mut file) = private_file(&home.join("hook.log")) else { return };
-    if file.metadata().is_ok_and(|metadata| metadata.len() > MOST) {
-        let _ = file.set_len(0);
+/// One thing that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    pub at: Timestamp,
+    /// Who called: a dialect and its event, or a git hook.
+    pub what: String,
+    pub why: String,
+}
+
+fn file(home: &Path) -> PathBuf {
+    home.join("hooks").join("trace.jsonl")
+}
+
+/// Leaves a trace, where that can be written.
+pub fn note(home: &Path, at: Timestamp, what: &str, why: &str) {
+    let why = why.chars().take(MOST_CHARS).collect();
+    let trace = Trace { at, what: what.to_owned(), why };
+    let _ = write(home, &trace);
+}
+
+fn write(home: &Path, trace: &Trace) -> std::io::Result<()> {
+    let path = file(home);
+    if let Some(folder) = path.parent() {
+        private_folder(folder).map_err(|refusal| std::io::Error::other(refusal.to_string()))?;
     }
-    let _ = file.seek(SeekFrom::End(0));
-    let _ = writeln!(file, "{}", json!({"at": at, "what": what, "why": why}));
+    if fs::metadata(&path).is_ok_and(|metadata| metadata.len() > MOST_BYTES) {
+        let kept = read(home);
+        let lines: String = kept[kept.len() / 2..].iter().map(line).collect();
+        fs::write(&path, lines)?;
+    }
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+    file.write_all(line(trace).as_bytes())
+}
+
+fn line(trace: &Trace) -> String {
+    format!("{}\n", serde_json::to_string(trace).unwrap_or_default())
+}
+
+/// Everything that went wrong lately, oldest first.
+pub fn read(home: &Path) -> Vec<Trace> {
+    let text = fs::read_to_string(file(home)).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_kept_and_does_not_grow() {
+        let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(read(home.path()), []);
+        for index in 0..1_000 {
+            note(home.path(), Timestamp::from_millis(index), "claude PreToolUse", &"why ".repeat(200));
+        }
+        let kept = read(home.path());
+        assert_eq!(kept.last().map(|trace| trace.at.millis()), Some(999));
+        assert!(kept.iter().is_sorted_by_key(|trace| trace.at), "oldest first");
+        assert!(kept.iter().all(|trace| trace.why.len() == MOST_CHARS));
+        let bytes = fs::metadata(file(home.path())).map(|metadata| metadata.len()).unwrap_or_default();
+        assert!((1..=MOST_BYTES + 1_000).contains(&bytes), "{bytes}");
+    }
 }

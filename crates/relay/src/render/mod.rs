@@ -5,6 +5,8 @@ mod mail;
 mod speech;
 mod state;
 
+pub use mail::{contested, message};
+
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;

@@ -193,6 +193,11 @@ impl Dialect {
         self.grammar().program
     }
 
+    /// Whether one process of the program has many sessions, so that it says nothing about one of them.
+    pub fn shares_process(self) -> bool {
+        matches!(self, Dialect::Cursor | Dialect::OpenCode | Dialect::VsCode)
+    }
+
     /// How an idle agent of this program is woken, or that it cannot be.
     pub fn wakes(self) -> &'static str {
         self.grammar().wakes

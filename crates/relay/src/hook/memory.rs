@@ -1,0 +1,145 @@
+//! What a session was told, and what was done for it: small files beside the stores, never synced. Losing one repeats a
+//! warning, no more.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use relay_core::domain::event::Number;
+use relay_core::domain::worktree::Head;
+use relay_store::filesystem::{private_file, private_folder};
+use serde::{Deserialize, Serialize};
+
+use super::sessions::short;
+
+/// So many things are remembered to have been told; the oldest are told again.
+const MOST_TOLD: usize = 500;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// What was told once, by its key.
+    told: Vec<String>,
+    /// How often that was forgotten.
+    forgotten: u64,
+    /// What each work tree had checked out when the session last looked.
+    pub heads: BTreeMap<String, Head>,
+    /// Claims that hooks made for it, with their patterns.
+    pub claims: BTreeMap<Number, String>,
+    /// Counts what the session did, so that one who waits for it to be idle sees that it is not.
+    pub steps: u64,
+    /// Who waits to wake it.
+    pub waiter: Option<u32>,
+}
+
+impl Memory {
+    /// Whether this is news. From now on it is not.
+    pub fn is_news(&mut self, key: String) -> bool {
+        if self.told.contains(&key) {
+            return false;
+        }
+        self.told.push(key);
+        let excess = self.told.len().saturating_sub(MOST_TOLD);
+        self.told.drain(..excess);
+        true
+    }
+
+    /// Takes over what was told and seen by a hook that read an earlier state; others may have added to it meanwhile.
+    pub fn take_over(&mut self, read: &Memory) {
+        if read.forgotten > self.forgotten {
+            (self.told, self.forgotten) = (Vec::new(), read.forgotten);
+        }
+        for key in &read.told {
+            self.is_news(key.clone());
+        }
+        self.heads.extend(read.heads.clone());
+    }
+
+    /// Forgets what was told: whoever was compacted or cleared has forgotten it too.
+    pub fn forget_told(&mut self) {
+        self.told.clear();
+        self.forgotten += 1;
+    }
+}
+
+/// The memory of one session, or of one of its subagents.
+pub struct Book {
+    path: PathBuf,
+}
+
+impl Book {
+    pub fn of(home: &Path, who: &str) -> Self {
+        Book { path: home.join("hooks").join(format!("{}.json", short(who))) }
+    }
+
+    pub fn read(&self) -> Memory {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Changes it under a lock: hooks of one session run side by side.
+    pub fn change(&self, change: impl FnOnce(&mut Memory)) {
+        let _ = self.open().and_then(|mut file| {
+            let mut text = String::new();
+            file.read_to_string(&mut text)?;
+            let before: Memory = serde_json::from_str(&text).unwrap_or_default();
+            let mut after = before.clone();
+            change(&mut after);
+            if after == before {
+                return Ok(());
+            }
+            file.rewind()?;
+            file.set_len(0)?;
+            file.write_all(serde_json::to_string(&after).unwrap_or_default().as_bytes())
+        });
+    }
+
+    fn open(&self) -> std::io::Result<File> {
+        if let Some(folder) = self.path.parent() {
+            private_folder(folder).map_err(|refusal| std::io::Error::other(refusal.to_string()))?;
+        }
+        let file = private_file(&self.path)?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    /// The session is over.
+    pub fn burn(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thing_is_news_once() {
+        let mut memory = Memory::default();
+        assert!(memory.is_news("met 7".to_owned()));
+        assert!(!memory.is_news("met 7".to_owned()));
+        for index in 0..MOST_TOLD {
+            assert!(memory.is_news(index.to_string()));
+        }
+        assert!(memory.is_news("met 7".to_owned()), "long ago");
+        memory.forget_told();
+        assert!(memory.is_news("met 7".to_owned()));
+    }
+
+    #[test]
+    fn what_hooks_do_side_by_side_is_all_remembered() {
+        let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        std::thread::scope(|scope| {
+            for index in 0..20 {
+                let book = Book::of(home.path(), "session");
+                scope.spawn(move || book.change(|memory| drop(memory.claims.insert(index, "a".to_owned()))));
+            }
+        });
+        let book = Book::of(home.path(), "session");
+        assert_eq!(book.read().claims.len(), 20);
+        assert_eq!(Book::of(home.path(), "other").read(), Memory::default());
+        book.burn();
+        assert_eq!(book.read(), Memory::default());
+    }
+}

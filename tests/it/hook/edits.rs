@@ -1,0 +1,212 @@
+//! What an edit meets, and what it leaves claimed.
+
+use super::agent::{Agent, claims};
+use super::identity::known;
+use crate::bus::{Bus, hours, minutes};
+
+/// Two sessions, one of each program, that have begun.
+fn pair(bus: &Bus) -> (Agent<'_>, Agent<'_>) {
+    let (one, two) = (Agent::claude(bus, "one"), Agent::codex(bus, "two"));
+    one.starts();
+    two.starts();
+    (one, two)
+}
+
+fn configure(bus: &Bus, text: &str) {
+    std::fs::write(bus.home().join("config.toml"), text).unwrap();
+}
+
+#[test]
+fn an_edit_is_claimed_and_another_agent_is_told_of_it_before_it_edits_the_same() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    let (name, other) = (one.name(), two.name());
+    let (before, after) = one.edits("src/a.rs", "one\n");
+    before.silent();
+    after.unwrap().silent();
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs")]);
+    let said = two.before_edit("src/a.rs");
+    let context = said.context();
+    assert_eq!(said.denied(), None);
+    for part in [
+        &format!("src/a.rs: {name} holds src/a.rs"),
+        "ends in 15m",
+        &format!("relay send --to {name} --subject 'src/a.rs: may I?' --body TEXT --agent {other}"),
+        &format!("relay reserve src/a.rs --if-free --wait 10m --agent {other}"),
+    ] {
+        assert!(context.contains(part), "{part}: {context}");
+    }
+    two.before_edit("src/a.rs").silent();
+    one.before_edit("src/a.rs").silent();
+}
+
+#[test]
+fn a_claim_for_a_thread_is_told_with_its_thread_and_an_edit_of_it_is_contested_on_both_sides() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    let (name, other) = (one.name(), two.name());
+    bus.relay(&name, ["reserve", "src/**", "--reason", "bd-1"]).success();
+    let (before, after) = two.edits("src/b.rs", "two\n");
+    assert!(before.context().contains(&format!("{name} holds src/** for bd-1")), "{}", before.context());
+    assert!(
+        before.context().contains(&format!("relay send --to {name} --thread bd-1 --body TEXT")),
+        "{}",
+        before.context()
+    );
+    after.unwrap().silent();
+    let told = one.hears_the_user();
+    assert!(told.context().contains(&format!("src/b.rs of {other}")), "{}", told.context());
+    one.hears_the_user().silent();
+}
+
+#[test]
+fn by_configuration_an_edit_is_denied_or_asked_about_and_the_reason_says_the_way_out() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    let name = one.name();
+    one.edits("src/a.rs", "one\n");
+    configure(&bus, "[hooks]\nedit = \"deny\"\n");
+    for _ in 0..2 {
+        let (before, after) = two.edits("src/a.rs", "two\n");
+        assert!(before.denied().unwrap().contains(&format!("relay send --to {name}")));
+        assert!(after.is_none());
+    }
+    assert_eq!(std::fs::read_to_string(bus.repo().join("src/a.rs")).unwrap(), "one\n");
+    configure(&bus, "[hooks]\nedit = \"ask\"\n");
+    assert!(two.before_edit("src/a.rs").denied().is_some(), "Codex cannot ask");
+    let three = Agent::claude(&bus, "three");
+    assert!(three.before_edit("src/a.rs").asks().unwrap().contains(&name));
+    configure(&bus, &format!("[hooks]\nedit = \"deny\"\n[project.{:?}.hooks]\nedit = \"warn\"\n", bus.key()));
+    assert_eq!(two.before_edit("src/a.rs").denied(), None, "this project says otherwise");
+}
+
+#[test]
+fn a_dead_or_expired_holder_is_in_nobodys_way() {
+    let bus = known();
+    configure(&bus, "[hooks]\nedit = \"deny\"\n");
+    let (one, two) = (Agent { is_gone: true, ..Agent::claude(&bus, "one") }, Agent::codex(&bus, "two"));
+    one.starts();
+    two.starts();
+    bus.relay(&one.name(), ["reserve", "src/a.rs", "--ttl", "1h"]).success();
+    assert!(two.before_edit("src/a.rs").denied().is_some());
+    bus.advance(minutes(11));
+    assert_eq!(two.before_edit("src/a.rs").denied(), None, "nobody has seen it for ten minutes");
+    let alive = Agent::claude(&bus, "three");
+    alive.starts();
+    bus.relay(&alive.name(), ["reserve", "src/b.rs", "--ttl", "1h"]).success();
+    bus.advance(minutes(50));
+    assert!(two.before_edit("src/b.rs").denied().is_some(), "its process runs");
+    bus.advance(hours(1));
+    assert_eq!(two.before_edit("src/b.rs").denied(), None, "its claim is over");
+}
+
+#[test]
+fn what_a_shell_command_changed_is_claimed_and_nothing_else() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    let (name, other) = (one.name(), two.name());
+    std::fs::write(bus.repo().join("docs/a.md"), "the user's own\n").unwrap();
+    two.edits("src/b.rs", "two\n");
+    let (_, after) =
+        one.runs("printf one > src/a.rs; printf new > src/new.rs; mkdir -p 'odd [dir]'; printf x > 'odd [dir]/{x}.rs'");
+    after.unwrap().silent();
+    let expected = [
+        format!("{other} src/b.rs"),
+        format!("{name} odd \\[dir]/\\{{x}}.rs"),
+        format!("{name} src/a.rs"),
+        format!("{name} src/new.rs"),
+    ];
+    assert_eq!(claims(&bus), expected);
+    one.runs("git status >/dev/null").1.unwrap().silent();
+    assert_eq!(claims(&bus), expected);
+    one.runs("rm src/a.rs docs/a.md").1.unwrap();
+    assert!(claims(&bus).contains(&format!("{name} docs/a.md")), "what it deleted it changed");
+}
+
+#[test]
+fn what_changed_while_two_commands_ran_is_claimed_by_neither_and_both_are_told() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    one.before_shell("make all");
+    two.before_shell("make docs");
+    one.shell("printf x > src/a.rs");
+    let said = one.after_shell("make all");
+    assert!(said.context().contains("DIRTY_OUTSIDE_CLAIM: src/a.rs"), "{}", said.context());
+    assert!(said.context().contains(&format!("relay reserve src/a.rs --agent {}", one.name())), "{}", said.context());
+    assert!(two.after_shell("make docs").context().contains("DIRTY_OUTSIDE_CLAIM: src/a.rs"));
+    assert_eq!(claims(&bus), [""; 0]);
+}
+
+#[test]
+fn what_is_under_ones_own_claim_is_not_claimed_again_and_is_renewed_by_activity() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    bus.relay(&name, ["reserve", "src/**", "--ttl", "20m"]).success();
+    one.edits("src/a.rs", "one\n");
+    assert_eq!(claims(&bus), [format!("{name} src/**")]);
+    bus.advance(minutes(15));
+    one.edits("src/a.rs", "two\n");
+    bus.advance(minutes(15));
+    assert_eq!(claims(&bus), [format!("{name} src/**")], "it was renewed");
+}
+
+#[test]
+fn a_claim_of_a_hook_goes_when_its_file_is_clean_again_and_others_when_the_session_ends() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    one.edits("src/a.rs", "one\n");
+    one.edits("src/b.rs", "two\n");
+    bus.relay(&name, ["reserve", "docs"]).success();
+    one.runs("git add src/a.rs && git commit -q -m one");
+    assert!(one.stops().goes_on().unwrap().contains("docs"), "what it asked for itself it is reminded of");
+    assert_eq!(claims(&bus), [format!("{name} src/b.rs"), format!("{name} docs")]);
+    one.ends().silent();
+    assert_eq!(claims(&bus), [""; 0]);
+}
+
+#[test]
+fn a_patch_of_several_files_is_met_and_claimed_in_each_of_them() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    let (name, other) = (one.name(), two.name());
+    one.edits("src/b.rs", "one\n");
+    let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/moved.rs\n@@\n-line\n+l\n*** Delete File: src/b.rs\n*** Add File: src/new.rs\n+x\n*** End Patch\n";
+    let call =
+        serde_json::json!({"tool_name": "apply_patch", "tool_input": {"command": patch}, "tool_use_id": "call_9"});
+    let before = two.tells("PreToolUse", &call);
+    assert!(before.context().contains(&format!("src/b.rs: {name} holds")), "{}", before.context());
+    two.tells("PostToolUse", &call);
+    let mut expected = vec![format!("{name} src/b.rs")];
+    expected.extend(["src/a.rs", "src/moved.rs", "src/b.rs", "src/new.rs"].map(|path| format!("{other} {path}")));
+    let mut found = claims(&bus);
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_patch_that_goes_through_the_shell_is_met_before_and_claimed_at_the_latest_when_the_turn_ends() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    let other = two.name();
+    one.edits("src/a.rs", "one\n");
+    let command =
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/a.rs\n@@\n-one\n+two\n*** End Patch\nEOF\n";
+    assert!(two.before_shell(command).context().contains("src/a.rs"), "the program tells no end of it");
+    two.shell("printf two > src/a.rs");
+    two.stops();
+    assert!(claims(&bus).contains(&format!("{other} src/a.rs")), "{:?}", claims(&bus));
+}
+
+#[test]
+fn what_lies_outside_the_project_is_nobodys() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let path = bus.path("elsewhere.txt");
+    let (before, after) = one.edits(path.to_str().unwrap(), "x\n");
+    before.silent();
+    after.unwrap().silent();
+    assert_eq!(claims(&bus), [""; 0]);
+}

@@ -1,0 +1,148 @@
+//! Whose hook it is: a session is one agent, whatever becomes of the session.
+
+use serde_json::{Value, json};
+
+use super::agent::{Agent, claims};
+use crate::bus::{Bus, run};
+
+/// A project that relay knows, with a file in it and nobody else.
+pub fn known() -> Bus {
+    let bus = Bus::with(&["Seed"]);
+    bus.track(&["src/a.rs", "src/b.rs", "docs/a.md"]);
+    bus.relay("Seed", ["retire"]).success();
+    bus
+}
+
+fn agents(bus: &Bus) -> Vec<String> {
+    let found = bus.relay("", ["agents"]).success().result();
+    let active = found["agents"].as_array().unwrap().iter().filter(|agent| agent["state"] == "active");
+    active.map(|agent| agent["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_session_is_one_agent_from_its_first_hook_on_and_its_shell_acts_as_that_one() {
+    let bus = known();
+    for agent in [Agent::claude(&bus, "one"), Agent::codex(&bus, "two")] {
+        let said = agent.starts();
+        let name = agent.name();
+        assert!(said.context().contains(&format!("you are {name} on the bus")), "{}", said.context());
+        agent.hears_the_user().silent();
+        agent.edits("src/a.rs", "new\n");
+        assert_eq!(agent.name(), name);
+    }
+    assert_eq!(agents(&bus).len(), 2);
+    let programs = bus.relay("", ["agents"]).success().result();
+    let programs: Vec<&Value> = programs["agents"].as_array().unwrap().iter().map(|agent| &agent["program"]).collect();
+    assert!(programs.contains(&&json!("Claude Code")) && programs.contains(&&json!("Codex CLI")), "{programs:?}");
+}
+
+#[test]
+fn a_session_that_was_heard_of_first_in_its_middle_is_introduced_there() {
+    let bus = known();
+    let agent = Agent::claude(&bus, "one");
+    let said = agent.hears_the_user();
+    assert!(said.context().contains(&format!("you are {}", agent.name())), "{}", said.context());
+}
+
+#[test]
+fn a_resumed_or_compacted_session_keeps_its_agent_and_is_introduced_again() {
+    let bus = known();
+    let agent = Agent::claude(&bus, "one");
+    agent.starts();
+    let name = agent.name();
+    for source in ["resume", "compact"] {
+        let said = agent.tells("SessionStart", &json!({"source": source}));
+        assert!(said.context().contains(&format!("you are {name}")), "{source}: {}", said.context());
+    }
+    agent.ends();
+    agent.tells("SessionStart", &json!({"source": "resume"}));
+    assert_eq!((agent.name(), agents(&bus).len()), (name, 1));
+}
+
+#[test]
+fn a_cleared_session_keeps_its_agent_and_its_claims_under_both_of_its_names() {
+    let bus = known();
+    let (before, after) = (Agent::claude(&bus, "before"), Agent::claude(&bus, "after"));
+    before.starts();
+    let name = before.name();
+    before.edits("src/a.rs", "new\n");
+    before.tells("SessionEnd", &json!({"reason": "clear"}));
+    let said = after.tells("SessionStart", &json!({"source": "clear"}));
+    assert!(said.context().contains(&format!("you are {name}")), "{}", said.context());
+    assert_eq!((before.name(), after.name()), (name.clone(), name.clone()));
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs")]);
+    // A program that the session started earlier still says its first name.
+    let mut poll = bus.args("", ["poll"]);
+    poll.env("CLAUDE_CODE_SESSION_ID", "before");
+    run(poll).success();
+}
+
+#[test]
+fn a_subagent_comes_forward_when_it_changes_something_and_goes_with_its_claims() {
+    let bus = known();
+    let parent = Agent::claude(&bus, "one");
+    parent.starts();
+    let name = parent.name();
+    let reader = parent.sub("a1", "Explore");
+    reader.tells("SubagentStart", &json!({})).silent();
+    reader.runs("ls");
+    assert_eq!(agents(&bus), [name.clone()], "who only reads has no name");
+    let (one, two) = (parent.sub("a2", "general-purpose"), parent.sub("a3", "general-purpose"));
+    one.edits("src/a.rs", "one\n");
+    two.edits("src/b.rs", "two\n");
+    let (first, second) = (format!("{name}-general-purpose"), format!("{name}-general-purpose-2"));
+    assert_eq!(agents(&bus), [name.clone(), first.clone(), second.clone()]);
+    assert_eq!(claims(&bus), [format!("{first} src/a.rs"), format!("{second} src/b.rs")]);
+    assert!(two.before_edit("src/a.rs").context().contains(&first), "a sibling is another");
+    parent.before_edit("src/a.rs").silent();
+    one.tells("SubagentStop", &json!({"stop_hook_active": false}));
+    assert_eq!(agents(&bus), [name.clone(), second.clone()]);
+    assert_eq!(claims(&bus), [format!("{second} src/b.rs")]);
+    parent.ends();
+    assert_eq!((agents(&bus), claims(&bus)), (vec![name], Vec::new()));
+}
+
+#[test]
+fn a_subagent_works_under_its_parents_claims_and_does_not_read_its_mail() {
+    let bus = known();
+    bus.relay("Writer", ["start"]).success();
+    let parent = Agent::claude(&bus, "one");
+    parent.starts();
+    let name = parent.name();
+    bus.relay(&name, ["reserve", "src/**"]).success();
+    bus.send("Writer", &name, "bd-1", "Login");
+    let child = parent.sub("a1", "Plan");
+    let (before, after) = child.edits("src/a.rs", "one\n");
+    before.silent();
+    after.unwrap().silent();
+    assert_eq!(claims(&bus), [format!("{name} src/**")]);
+    assert!(parent.hears_the_user().context().contains("Login"));
+}
+
+#[test]
+fn a_session_whose_agent_was_taken_over_is_told_once_and_left_alone() {
+    let bus = known();
+    let agent = Agent::claude(&bus, "one");
+    agent.starts();
+    let name = agent.name();
+    bus.relay(&name, ["start", "--session", "elsewhere", "--take-over"]).success();
+    assert!(agent.hears_the_user().context().contains("took over"));
+    agent.hears_the_user().silent();
+    agent.edits("src/a.rs", "one\n");
+    assert_eq!(claims(&bus), [""; 0]);
+}
+
+#[test]
+fn a_project_that_relay_does_not_know_hears_nothing() {
+    let bus = Bus::new();
+    bus.track(&["src/a.rs"]);
+    let agent = Agent::claude(&bus, "one");
+    agent.starts().silent();
+    let (before, after) = agent.edits("src/a.rs", "one\n");
+    before.silent();
+    after.unwrap().silent();
+    agent.stops().silent();
+    agent.ends().silent();
+    let is_store = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().path().join("relay.db").exists();
+    assert!(!std::fs::read_dir(bus.home()).is_ok_and(|mut entries| entries.any(is_store)));
+}

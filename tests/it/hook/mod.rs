@@ -1,0 +1,10 @@
+//! `relay hook`: scripted agents that speak the dialects of Claude Code and Codex, against one repository.
+
+pub mod agent;
+
+mod edits;
+mod identity;
+mod mail;
+mod shared;
+mod trouble;
+mod waking;
