@@ -81,10 +81,15 @@ struct FollowUp<'a> {
 fn read(stdin: &Value, grammar: &Grammar) -> Option<Event> {
     let name = said::text(stdin, &["hook_event_name"])?;
     let name = if name == "UserPromptSubmit" { "beforeSubmitPrompt".to_owned() } else { camel(name) };
-    match told_of(stdin, &name, grammar) {
-        Some(deed) => said::about(stdin, &name, grammar, Some(Call { id: None, deed, failed: false })),
-        None => said::event(stdin, &name, grammar),
+    let mut event = match told_of(stdin, &name, grammar) {
+        Some(deed) => said::about(stdin, &name, grammar, Some(Call { id: None, deed, failed: false }))?,
+        None => said::event(stdin, &name, grammar)?,
+    };
+    // A subagent talks in a conversation of its own.
+    if let Some(parent) = said::text(stdin, &["parent_conversation_id"]) {
+        event.session = parent.to_owned();
     }
+    Some(event)
 }
 
 /// What an event tells of that names no tool.

@@ -61,7 +61,8 @@ pub fn about(stdin: &Value, name: &str, grammar: &Grammar, call: Option<Call>) -
         transcript: text(stdin, &["transcript_path", "transcriptPath"]).map(str::to_owned),
         model: text(stdin, &["model"]).map(str::to_owned),
         call: if is_tool { Some(call?) } else { None },
-        carries_on: text(stdin, &["source", "reason"]) == Some("clear"),
+        carries_on: matches!(moment, Moment::Start | Moment::End)
+            && text(stdin, &["source", "reason"]) == Some("clear"),
         again: again(stdin),
     };
     (event.subagent.is_some() || !known.of_subagent).then_some(event)
