@@ -409,6 +409,16 @@ pub trait Repository {
     fn between(&self, _old: Option<&str>, _new: &str, _patience: Span) -> Seen<Vec<String>> {
         Err(Unseen::Nowhere)
     }
+    /// The paths that commits changed which HEAD has there and which were made at this time or later, each with its newest
+    /// one. git counts whole seconds, and so a commit of the same second is among them.
+    fn committed(&self, _root: &str, _since: Timestamp, _patience: Span) -> Seen<Vec<(String, Timestamp)>> {
+        Err(Unseen::Nowhere)
+    }
+    /// The paths, sorted, in which two work trees would conflict if they were merged now: HEAD with HEAD, each with the
+    /// changes to what it tracks on top, and with those untracked files that the other one has too.
+    fn conflicts(&self, _one: &str, _other: &str, _patience: Span) -> Seen<Vec<String>> {
+        Err(Unseen::Nowhere)
+    }
 }
 
 /// The last change of a line.

@@ -8,6 +8,7 @@ use relay_core::installation::Installation;
 use relay_core::store::{Clock, Result};
 use relay_core::verbs::{Caller, Outcome, Request};
 use relay_store::Home;
+use relay_store::repository::User;
 use relay_store::sqlite::Sqlite;
 use serde_json::{Map, Value};
 
@@ -58,6 +59,9 @@ pub trait Front: Send + Sync + 'static {
 
     /// What is around a project's store, for a recovery on behalf of this caller.
     fn installation(&self, home: &Home, project: &ProjectKey, caller: &Caller) -> Box<dyn Installation>;
+
+    /// For whom repositories are looked at.
+    fn user(&self) -> User;
 
     /// Whether this is the credential of the human where the stores are; refused where it is not.
     fn is_human(&self, shown: &str) -> Result<()>;

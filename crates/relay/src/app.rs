@@ -168,7 +168,7 @@ impl App {
     }
 
     fn files(&self, project: &ProjectKey) -> repository::Files {
-        repository::Files::new(project).seen_from(self.folders())
+        repository::Files::new(project).seen_from(self.folders()).of_user(environment::user())
     }
 
     /// From where the repository is seen: the folder that was named, or else the working directory.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
+use relay_store::repository::User;
 
 /// Variables in which coding agents tell their tools which session they run in.
 const SESSIONS: [&str; 6] = [
@@ -86,6 +87,13 @@ pub fn is_unattended() -> bool {
 /// The user's own folder.
 pub fn user_folder() -> PathBuf {
     variable("HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
+}
+
+/// Where the user keeps what git is to know in every repository.
+pub fn user() -> User {
+    let home = user_folder();
+    let config = variable("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+    User { home, config }
 }
 
 pub fn arguments() -> Vec<std::ffi::OsString> {

@@ -13,6 +13,7 @@ use relay_core::store::{Clock, Result};
 use relay_core::verbs::{Caller, Outcome, Request};
 use relay_server::{Answer, Body, Front, Speech, Tool};
 use relay_store::Home;
+use relay_store::repository::User;
 use relay_store::sqlite::Sqlite;
 use serde_json::{Map, Value};
 
@@ -55,6 +56,10 @@ impl Front for Served {
         let here = Here { home: home.clone(), project: project.clone(), output: Output { json: true } };
         let credential = caller.credential.clone();
         Box::new(Lent { here, is_owner: credential == self.owner, credential })
+    }
+
+    fn user(&self) -> User {
+        environment::user()
     }
 
     fn is_human(&self, shown: &str) -> Result<()> {

@@ -40,6 +40,12 @@ pub const OLD_AFTER: Span = Span::hours(24);
 pub const LAG_TOLERATED: Span = Span::minutes(1);
 /// How many conflicts one answer spells out.
 pub const CONFLICTS_SHOWN: usize = 50;
+/// How many of each thing that it found a look at the work trees spells out.
+pub const FOUND_SHOWN: usize = 50;
+/// How long `check` looks at the work trees, all together.
+pub const CHECK_PATIENCE: Span = Span::seconds(20);
+/// How long `status` does: whoever asks where things stand does not wait for it.
+pub const STATUS_PATIENCE: Span = Span::millis(150);
 /// How many failed requests of one agent are kept, and for how long.
 pub const FAILURES_KEPT: usize = 20;
 pub const FAILURES_KEPT_FOR: Span = Span::hours(24);

@@ -3,6 +3,7 @@
 pub mod ack;
 pub mod agent;
 pub mod contact;
+pub mod covering;
 pub mod delivery;
 pub mod event;
 pub mod holding;

@@ -86,15 +86,22 @@ pub(super) fn is_silent(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation) -
 }
 
 pub(super) fn shape(ctx: &Ctx<'_>, facts: &dyn Facts, wanted: &Wanted, clash: &Clash) -> Result<ConflictShape> {
+    let overlaps = wanted.claims[clash.wanted].pattern.as_str().to_owned();
+    Ok(ConflictShape { overlaps, ..found(ctx, facts, &clash.theirs, clash.example.clone())? })
+}
+
+/// Somebody's claim that a path was found under.
+pub(super) fn found(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation, path: String) -> Result<ConflictShape> {
     Ok(ConflictShape {
-        id: clash.theirs.id,
-        pattern: clash.theirs.pattern.clone(),
-        holder: clash.theirs.holder.to_string(),
-        exclusive: clash.theirs.exclusive,
-        expires_at: clash.theirs.expires_at,
-        overlaps: wanted.claims[clash.wanted].pattern.as_str().to_owned(),
-        example: clash.example.clone(),
-        reason: clash.theirs.reason.as_ref().map(ToString::to_string),
-        silent: is_silent(ctx, facts, &clash.theirs)?,
+        id: claim.id,
+        pattern: claim.pattern.clone(),
+        holder: claim.holder.to_string(),
+        exclusive: claim.exclusive,
+        expires_at: claim.expires_at,
+        overlaps: path.clone(),
+        example: path,
+        worktree: None,
+        reason: claim.reason.as_ref().map(ToString::to_string),
+        silent: is_silent(ctx, facts, claim)?,
     })
 }

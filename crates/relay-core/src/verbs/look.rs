@@ -46,6 +46,9 @@ pub struct Input {
     pub newest: bool,
     #[serde(skip)]
     pub layout: Layout,
+    /// Of the status: whether the work trees are looked at. A server is not asked that, since others wait for it.
+    #[serde(skip)]
+    pub trees: bool,
     #[serde(flatten)]
     pub filter: EventFilter,
 }
@@ -204,7 +207,7 @@ impl Looking<'_> {
             "events" => takes_none().and_then(|()| events::look(self, input)),
             "line" => line::look(self, one(noun, rest)?),
             "search" => self.search(rest),
-            "status" => takes_none().and_then(|()| status::status(self, actor)),
+            "status" => takes_none().and_then(|()| status::status(self, actor, input.trees)),
             "debt" => takes_none().and_then(|()| status::debt(self).map(|debt| Outcome::Debt { debt })),
             _ => Err(unknown_noun(noun)),
         }

@@ -138,14 +138,14 @@ pub fn announcement(ctx: &Ctx<'_>, verb: &str, agent: Party, for_whom: Vec<Party
 
 /// A moment in the time that only ever goes forward.
 #[derive(Clone, Copy)]
-struct Deadline(Span);
+pub(super) struct Deadline(Span);
 
 impl Deadline {
-    fn after(ctx: &Ctx<'_>, time: Span) -> Self {
+    pub fn after(ctx: &Ctx<'_>, time: Span) -> Self {
         Deadline(Span::millis(ctx.clock.monotonic().as_millis().saturating_add(time.as_millis().max(0))))
     }
 
-    fn left(self, clock: &dyn Clock) -> Span {
+    pub fn left(self, clock: &dyn Clock) -> Span {
         Span::millis(self.0.as_millis().saturating_sub(clock.monotonic().as_millis()).max(0))
     }
 

@@ -39,7 +39,9 @@ impl Job {
     pub fn open(desk: &Arc<Desk>, ask: Ask, project: &ProjectKey) -> Result<Arc<Job>> {
         let asked = desk.asked.token();
         let named = ask.said.project.as_ref().map(PathBuf::from);
-        let files = repository::Files::new(project).seen_from(named.into_iter().chain(ask.said.seen_from.clone()));
+        let files = repository::Files::new(project)
+            .seen_from(named.into_iter().chain(ask.said.seen_from.clone()))
+            .of_user(desk.front.user());
         verbs::check(&ask.request, &ask.caller, &desk.limits, &files)?;
         verbs::look_ahead(&ask.request, &files);
         let room = desk.rooms.enter(desk, project, Some(&ask.request), ask.caller.named.as_ref())?;

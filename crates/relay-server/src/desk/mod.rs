@@ -87,9 +87,11 @@ fn way(request: &Request) -> Way {
     }
 }
 
-/// Whether it waits for something, or runs other commands that may.
+/// Whether it waits for something, looks at more files than a few, or runs other commands that may.
 pub fn may_take_long(request: &Request) -> bool {
-    request.waits_for().is_some() || matches!(request, Request::Recover(_) | Request::Redact(_) | Request::Hook(_))
+    let looks_at_files = matches!(request, Request::Check(input) if input.trees);
+    let runs_others = matches!(request, Request::Recover(_) | Request::Redact(_) | Request::Hook(_));
+    request.waits_for().is_some() || looks_at_files || runs_others
 }
 
 impl Desk {

@@ -1,15 +1,19 @@
 //! The paths that commits change: the one that is about to be made, and those between two.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gix::bstr::{BString, ByteSlice};
+use relay_core::domain::time::Timestamp;
 use relay_core::domain::worktree::Seen;
 
 use super::Tree;
 use super::folder::{MOST_PATH, read};
 use super::open::{index, open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
+
+/// Trees that follow each other share most of their folders.
+const CACHE: usize = 4 * 1024 * 1024;
 
 /// The paths whose content in the index differs from that in HEAD.
 pub(super) fn staged(tree: &Tree, named: Option<&Path>, over: &Over) -> Seen<Vec<String>> {
@@ -57,7 +61,7 @@ pub(super) struct Between {
 impl Between {
     pub fn paths(&self, over: &Over) -> Seen<Vec<String>> {
         let mut repository = open(&self.tree.folder, None)?;
-        repository.object_cache_size_if_unset(4 * 1024 * 1024);
+        repository.object_cache_size_if_unset(CACHE);
         // What is pushed may be a tag, or known by its name alone.
         let new = match repository.try_find_reference(&self.new).map_err(unreadable)? {
             Some(mut named) => named.peel_to_id().map_err(unreadable)?.detach(),
@@ -67,23 +71,19 @@ impl Between {
         let new = new.peel_to_kind(gix::object::Kind::Commit).map_err(unreadable)?.id;
         // A commit that was never fetched is known to the other side alone.
         let old = self.old.as_deref().map(id).transpose()?.and_then(|old| repository.find_commit(old).ok());
-        let mut paths = BTreeSet::new();
-        match old {
+        let paths = match old {
             Some(old) => {
                 let (old, new) = (old.tree().map_err(unreadable)?, tree_of(&repository, new)?);
-                differences(Some(&old), &new, over, &mut |path| {
-                    paths.insert(path);
-                })?;
+                differences(Some(&old), &new, over)?
             }
-            None => unpushed(&repository, new, over, &mut paths)?,
-        }
+            None => unpushed(&repository, new, over)?,
+        };
         Ok(told(&self.tree, paths))
     }
 }
 
-/// The paths changed in commits that no remote-tracking branch has. A merge changes what differs from all its parents:
-/// the rest came with one of them.
-fn unpushed(repository: &gix::Repository, new: gix::ObjectId, over: &Over, paths: &mut BTreeSet<BString>) -> Seen<()> {
+/// The paths changed in commits that no remote-tracking branch has.
+fn unpushed(repository: &gix::Repository, new: gix::ObjectId, over: &Over) -> Seen<BTreeSet<BString>> {
     let platform = repository.references().map_err(unreadable)?;
     let remote = platform.remote_branches().map_err(unreadable)?;
     let known: Vec<gix::ObjectId> = remote
@@ -91,50 +91,74 @@ fn unpushed(repository: &gix::Repository, new: gix::ObjectId, over: &Over, paths
         .filter(|id| repository.find_commit(*id).is_ok())
         .collect();
     let walk = repository.rev_walk([new]).with_hidden(known).all().map_err(unreadable)?;
+    let mut paths = BTreeSet::new();
+    for commit in walk {
+        go_on(over)?;
+        paths.append(&mut brought(repository, &commit.map_err(unreadable)?, over)?);
+    }
+    Ok(paths)
+}
+
+/// The paths that commits changed which HEAD has and which are not older than this, each with its newest one.
+pub(super) fn committed(tree: &Tree, since: Timestamp, over: &Over) -> Seen<Vec<(String, Timestamp)>> {
+    let mut repository = open(&tree.folder, None)?;
+    repository.object_cache_size_if_unset(CACHE);
+    let Ok(head) = repository.head_id() else { return Ok(Vec::new()) };
+    let order = gix::traverse::commit::simple::CommitTimeOrder::NewestFirst;
+    let seconds = since.millis().div_euclid(1_000);
+    let sorting = gix::revision::walk::Sorting::ByCommitTimeCutoff { order, seconds };
+    let walk = repository.rev_walk([head.detach()]).sorting(sorting).all().map_err(unreadable)?;
+    let mut newest: BTreeMap<BString, i64> = BTreeMap::new();
     for commit in walk {
         go_on(over)?;
         let commit = commit.map_err(unreadable)?;
-        let tree = tree_of(repository, commit.id)?;
-        let mut changed: Option<BTreeSet<BString>> = None;
-        for parent in commit.parent_ids() {
-            let mut here = BTreeSet::new();
-            let parent = tree_of(repository, parent.detach())?;
-            differences(Some(&parent), &tree, over, &mut |path| {
-                here.insert(path);
-            })?;
-            changed = Some(changed.map_or(here.clone(), |others| others.intersection(&here).cloned().collect()));
-        }
-        match changed {
-            Some(changed) => paths.extend(changed),
-            None => differences(None, &tree, over, &mut |path| {
-                paths.insert(path);
-            })?,
+        let at = commit.commit_time.unwrap_or_default();
+        for path in brought(&repository, &commit, over)? {
+            let known = newest.entry(path).or_insert(at);
+            *known = at.max(*known);
         }
     }
-    Ok(())
+    let told = |(path, at): (&BString, &i64)| {
+        Some((tree.inside(path.to_str().ok()?)?, Timestamp::from_millis(at.saturating_mul(1_000))))
+    };
+    Ok(newest.iter().filter_map(told).collect())
 }
 
-/// The files that are not the same in two trees.
-fn differences(
-    old: Option<&gix::Tree<'_>>,
-    new: &gix::Tree<'_>,
+/// What a commit changed. A merge changes what differs from all its parents: the rest came with one of them.
+fn brought(
+    repository: &gix::Repository,
+    commit: &gix::revision::walk::Info<'_>,
     over: &Over,
-    note: &mut dyn FnMut(BString),
-) -> Seen<()> {
+) -> Seen<BTreeSet<BString>> {
+    let tree = tree_of(repository, commit.id)?;
+    let mut changed: Option<BTreeSet<BString>> = None;
+    for parent in commit.parent_ids() {
+        let here = differences(Some(&tree_of(repository, parent.detach())?), &tree, over)?;
+        changed = Some(match changed {
+            Some(others) => others.intersection(&here).cloned().collect(),
+            None => here,
+        });
+    }
+    changed.map_or_else(|| differences(None, &tree, over), Ok)
+}
+
+/// The files that are not the same in two trees; the first of all has none before it.
+fn differences(old: Option<&gix::Tree<'_>>, new: &gix::Tree<'_>, over: &Over) -> Seen<BTreeSet<BString>> {
     let empty = new.repo.empty_tree();
-    let old = old.unwrap_or(&empty);
-    let mut platform = old.changes().map_err(unreadable)?;
+    let mut platform = old.unwrap_or(&empty).changes().map_err(unreadable)?;
     platform.options(|options| {
         options.track_path().track_rewrites(None);
     });
-    let seen = |change: gix::object::tree::diff::Change<'_, '_, '_>| {
+    let mut paths = BTreeSet::new();
+    let note = |change: gix::object::tree::diff::Change<'_, '_, '_>| {
         if !change.entry_mode().is_tree() {
-            note(change.location().to_owned());
+            paths.insert(change.location().to_owned());
         }
         Ok(flow(over))
     };
-    platform.for_each_to_obtain_tree(new, seen).map_err(unreadable)?;
-    go_on(over)
+    platform.for_each_to_obtain_tree(new, note).map_err(unreadable)?;
+    go_on(over)?;
+    Ok(paths)
 }
 
 fn tree_of(repository: &gix::Repository, commit: gix::ObjectId) -> Seen<gix::Tree<'_>> {

@@ -5,8 +5,11 @@ mod changes;
 mod commits;
 mod folder;
 mod head;
+mod ignores;
+mod merge;
 mod open;
 mod patience;
+mod project;
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,14 +17,17 @@ use std::sync::{Arc, OnceLock};
 
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::pattern::{Case, PatternFault};
-use relay_core::domain::time::Span;
+use relay_core::domain::time::{Span, Timestamp};
 use relay_core::domain::worktree::{Changed, Head, Seen, Unseen, WorkTree};
 use relay_core::error::{Code, Refusal};
 use relay_core::store::{Change, Repository, Result};
 
 use crate::blame::{self, Place};
 pub(crate) use folder::{GitFolder, git_folder, is_bare};
-use folder::{flag, follow, read_path, text};
+use folder::{flag, follow, read_path};
+
+pub use ignores::User;
+pub use project::{around, is_git_folder_of, resolve, work_tree};
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;
@@ -29,89 +35,12 @@ const MOST_TRACKED: usize = 50_000;
 /// Several times what an index of that many files takes.
 const MOST_INDEX: u64 = 64 * 1024 * 1024;
 
-/// The project that an absolute path names. A linked worktree's root means the main worktree.
-pub fn resolve(path: &Path) -> Result<ProjectKey> {
-    let invalid = |why: &str| {
-        Code::ProjectKeyInvalid
-            .refuse(format!("{:?} {why}", path.display().to_string()))
-            .with("path", path.to_string_lossy())
-    };
-    if path.as_os_str().is_empty() {
-        return Err(invalid("is empty; name an absolute path"));
-    }
-    if !path.is_absolute() {
-        return Err(invalid("is relative; name an absolute path"));
-    }
-    let cleaned = fs::canonicalize(path).map_err(|fault| invalid(&format!("cannot be found: {fault}")))?;
-    if !cleaned.is_dir() {
-        return Err(invalid("is not a folder"));
-    }
-    key(&main_root(&cleaned).unwrap_or(cleaned))
-}
-
-/// The project around a working directory.
-pub fn around(directory: &Path) -> Result<ProjectKey> {
-    let unresolved = || {
-        Code::ProjectUnresolved
-            .refuse(format!("no project is named, and {} is in no git repository", directory.display()))
-    };
-    let cleaned = fs::canonicalize(directory).map_err(|_| unresolved())?;
-    for folder in cleaned.ancestors() {
-        if let Some(root) = main_root(folder) {
-            return key(&root);
-        }
-        if folder.join(".git").exists() || is_bare(folder) {
-            return key(folder);
-        }
-    }
-    Err(unresolved())
-}
-
-/// The root of the work tree around a folder, its links followed; none in a bare repository.
-pub fn work_tree(folder: &Path) -> Option<PathBuf> {
-    let folder = fs::canonicalize(folder).ok()?;
-    folder.ancestors().find(|folder| git_folder(folder).is_some()).map(Path::to_owned)
-}
-
-/// Whether this is the git folder behind a work tree, and not one that is only used with it.
-pub fn is_git_folder_of(tree: &Path, git: &Path) -> bool {
-    let known = git_folder(tree).map(|git| git.own);
-    known.is_some() && known == fs::canonicalize(git).ok()
-}
-
-fn key(path: &Path) -> Result<ProjectKey> {
-    let text = path.to_str().ok_or_else(|| -> Refusal {
-        Code::ProjectKeyInvalid
-            .refuse(format!("{} is not valid UTF-8, and a project key is text", path.display()))
-            .with("path", path.to_string_lossy())
-    })?;
-    Ok(ProjectKey::resolved(text))
-}
-
-/// The root of the main worktree, when `folder` is the root of a linked one.
-fn main_root(folder: &Path) -> Option<PathBuf> {
-    let git = git_folder(folder)?;
-    if git.common == git.own {
-        return None;
-    }
-    if flag(&git.common, "bare") {
-        // A bare repository has no main worktree: its own path stands for it.
-        return Some(git.common);
-    }
-    // The git folder of a submodule lies far from its work tree and names it.
-    if let Some(work_tree) = text(&git.common, "worktree") {
-        return fs::canonicalize(git.common.join(work_tree)).ok();
-    }
-    let is_dot_git = git.common.file_name().is_some_and(|name| name == ".git");
-    if is_dot_git { git.common.parent().map(Path::to_owned) } else { Some(git.common) }
-}
-
 /// The repository of one project, read at most once per command.
 #[derive(Debug)]
 pub struct Files {
     root: PathBuf,
     seen_from: Vec<PathBuf>,
-    ignores: Option<PathBuf>,
+    user: Option<User>,
     git: OnceLock<Option<PathBuf>>,
     case: OnceLock<Case>,
     tracked: OnceLock<Option<Arc<[String]>>>,
@@ -122,7 +51,7 @@ impl Files {
         Files {
             root: PathBuf::from(project.as_str()),
             seen_from: Vec::new(),
-            ignores: None,
+            user: None,
             git: OnceLock::new(),
             case: OnceLock::new(),
             tracked: OnceLock::new(),
@@ -135,10 +64,10 @@ impl Files {
         Files { seen_from: folders.into_iter().collect(), ..self }
     }
 
-    /// The same for a user with a list of what is ignored in every repository.
+    /// The same for a user who may want some files ignored in every repository.
     #[must_use]
-    pub fn ignoring(self, list: Option<PathBuf>) -> Self {
-        Files { ignores: list, ..self }
+    pub fn of_user(self, user: User) -> Self {
+        Files { user: Some(user), ..self }
     }
 
     /// The root that a relative path starts from: that of the linked worktree from which one looks, or the project's.
@@ -220,6 +149,12 @@ impl Files {
         Some((tree, if inside.is_empty() { String::new() } else { format!("{inside}/") }))
     }
 
+    fn changing(&self, root: &str) -> Seen<changes::Place> {
+        let others = self.worktrees().into_iter().map(|(_, root)| PathBuf::from(root)).collect();
+        let ignores = self.user.as_ref().map(User::ignores);
+        Ok(changes::Place { tree: Self::tree(Path::new(root))?, ignores, others })
+    }
+
     fn read_index(&self) -> Option<Arc<[String]>> {
         let git = self.git()?;
         let work_tree =
@@ -296,9 +231,13 @@ impl Repository for Files {
     }
 
     fn changes(&self, root: &str, patience: Span) -> Seen<Vec<Changed>> {
-        let others = self.worktrees().into_iter().map(|(_, root)| PathBuf::from(root)).collect();
-        let place = changes::Place { tree: Self::tree(Path::new(root))?, ignores: self.ignores.clone(), others };
+        let place = self.changing(root)?;
         patience::within(patience, move |over| place.changes(over))
+    }
+
+    fn conflicts(&self, one: &str, other: &str, patience: Span) -> Seen<Vec<String>> {
+        let (one, other) = (self.changing(one)?, self.changing(other)?);
+        patience::within(patience, move |over| merge::conflicts(&one, &other, over))
     }
 
     fn staged(&self, root: &str, index: Option<&Path>, patience: Span) -> Seen<Vec<String>> {
@@ -310,6 +249,11 @@ impl Repository for Files {
         let tree = Self::tree(&self.root)?;
         let between = commits::Between { tree, old: old.map(str::to_owned), new: new.to_owned() };
         patience::within(patience, move |over| between.paths(over))
+    }
+
+    fn committed(&self, root: &str, since: Timestamp, patience: Span) -> Seen<Vec<(String, Timestamp)>> {
+        let tree = Self::tree(Path::new(root))?;
+        patience::within(patience, move |over| commits::committed(&tree, since, over))
     }
 }
 

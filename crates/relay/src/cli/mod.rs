@@ -4,6 +4,7 @@ mod ack;
 mod atoms;
 mod backup;
 pub mod calls;
+mod check;
 mod cycle;
 mod doctor;
 mod drain;

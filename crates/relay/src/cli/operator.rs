@@ -20,6 +20,7 @@ pub enum Operator {
     /// Check that the project's store answers and is whole
     #[command(after_help = "Example:\n  relay health --json")]
     Health,
+    Check(super::check::Args),
     Serve(super::serve::Serve),
     Mcp(super::serve::Mcp),
     Hook(super::hook::Args),
@@ -91,6 +92,7 @@ impl Operator {
     fn name(&self) -> &'static str {
         match self {
             Operator::Health => "health",
+            Operator::Check(_) => "check",
             Operator::Serve(_) => "serve",
             Operator::Mcp(_) => "mcp",
             Operator::Hook(_) => "hook",
@@ -121,6 +123,7 @@ impl Operator {
             Operator::Hook(args) => args.run(app),
             Operator::Doctor(args) => args.run(app),
             Operator::Drain(args) => args.run(app),
+            Operator::Check(args) => app.run(args.request(), "check"),
             Operator::Redact(args) => app.run(args.request(), "redact"),
             Operator::Backup(args) => args.run(app),
             Operator::Export(args) => args.run(app),

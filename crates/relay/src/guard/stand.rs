@@ -183,7 +183,7 @@ fn project(app: &App, here: &Path) -> Option<(PathBuf, ProjectKey)> {
 
 /// Whose live claims stand on these paths. Whoever is not known here, or may not act, is nobody in particular.
 fn ask(app: &App, paths: Vec<String>) -> Result<check::Outcome> {
-    let request = Request::Check(check::Input { paths, standing: true });
+    let request = Request::Check(check::Input { paths, standing: true, ..check::Input::default() });
     match Remote::named()? {
         Some(remote) => ask_there(app, &remote.within(PATIENCE), request),
         None => ask_here(app, &request),

@@ -125,6 +125,9 @@ fn status(status: &Status, page: &Page<'_>) -> String {
         let line = format!("{} of coordination debt: `relay look debt`.", count(status.debt, "item"));
         let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
     }
+    if let Some(work) = &status.work {
+        text.push_str(&speech::sentence(&super::check::counted(work), page.speech));
+    }
     for question in &status.questions {
         let said = if question.text.is_empty() { &question.case } else { &question.text };
         let _ = writeln!(text, "{} {} ({})", "for the human".yellow(), escape_line(said), escape_line(&question.path));

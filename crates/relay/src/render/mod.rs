@@ -1,5 +1,6 @@
 //! Answers as sentences for people. What others wrote is shown as text, never as terminal commands.
 
+mod check;
 mod history;
 mod mail;
 mod speech;
@@ -54,7 +55,7 @@ pub fn done(done: &Done, now: Timestamp, speech: Speech, boundary: &str) -> Stri
         Outcome::Redact(outcome) => mail::redact(outcome),
         // A hook's answer is written by its dialect.
         Outcome::Hook(_) => String::new(),
-        Outcome::Check(outcome) => conflicts(&outcome.inside, outcome.inside_total, now),
+        Outcome::Check(outcome) => check::check(outcome, &page),
         Outcome::Leave(outcome) if outcome.left => format!("You left {}.\n", outcome.thread),
         Outcome::Leave(outcome) => format!("You were not in {}.\n", outcome.thread),
     };

@@ -9,6 +9,7 @@ use crate::domain::name::Party;
 use crate::installation::Question;
 use crate::store::{InboxQuery, Result};
 use crate::verbs::actor::Actor;
+use crate::verbs::check::{self, Counted};
 use crate::verbs::debt::{DebtItem, Ledger};
 use crate::verbs::lag::ArchiveShape;
 use crate::verbs::link;
@@ -33,10 +34,13 @@ pub struct Status {
     pub questions: Vec<Question>,
     pub contacts_waiting: usize,
     pub debt: usize,
+    /// What is changed in the work trees, held against what is claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Counted>,
     pub archive: ArchiveShape,
 }
 
-pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Outcome> {
+pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, trees: bool) -> Result<Outcome> {
     let (ctx, facts) = (looking.ctx, looking.facts);
     let agents = facts.agents()?;
     let escalations = InboxQuery::unread(&Party::Human, looking.limit);
@@ -64,6 +68,7 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>) -> Result<Out
         questions: ctx.installation.questions(),
         contacts_waiting: waiting,
         debt: debt(looking)?.len(),
+        work: if trees { check::counted(ctx, facts, actor.and_then(Actor::agent))? } else { None },
         archive: ArchiveShape::of(ctx.store, facts)?,
         agents: agents
             .iter()

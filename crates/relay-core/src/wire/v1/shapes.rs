@@ -230,6 +230,9 @@ pub struct ConflictShape {
     pub overlaps: String,
     /// A path that both match.
     pub example: String,
+    /// The work tree in which that path is changed, where it was found in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The holder is active and was not seen for a while.
