@@ -15,7 +15,8 @@ use gix::status::plumbing::index_as_worktree_with_renames::{Entry, VisitEntry};
 use relay_core::domain::worktree::{ChangeKind, Changed, Seen, Stamp};
 
 use super::folder::git_folder;
-use super::open::{index, only, open, pathspec, unreadable};
+use super::index::index;
+use super::open::{only, open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
 use super::{Tree, head};
 
@@ -32,7 +33,7 @@ impl Place {
     pub fn changes(&self, over: &Over) -> Seen<Vec<Changed>> {
         let repository = open(&self.tree.folder, self.ignores.as_deref())?;
         let index = index(&repository, &repository.index_path())?;
-        let mut found = Found { place: self, changes: BTreeMap::new() };
+        let mut found = Found { place: self, changes: BTreeMap::new(), doubtful: Vec::new() };
         found.staged(&repository, &index, over)?;
         go_on(over)?;
         found.unstaged(&repository, &index, over)?;
@@ -45,6 +46,9 @@ impl Place {
 struct Found<'a> {
     place: &'a Place,
     changes: BTreeMap<BString, (ChangeKind, bool)>,
+    /// What git noted of these files fits, though their content does not: they were changed in the very second, or it takes
+    /// a filter to see that they were not.
+    doubtful: Vec<BString>,
 }
 
 impl Found<'_> {
@@ -77,7 +81,45 @@ impl Found<'_> {
         repository
             .index_worktree_status(index, patterns, self, Lenient, submodules, &mut progress, over, options)
             .map_err(unreadable)?;
+        self.settle(repository, index)
+    }
+
+    /// A file with a filter is unchanged while what git noted of it fits; any other was changed.
+    fn settle(&mut self, repository: &gix::Repository, index: &gix::index::State) -> Seen<()> {
+        let doubtful = std::mem::take(&mut self.doubtful);
+        if doubtful.is_empty() {
+            return Ok(());
+        }
+        let source = gix::worktree::stack::state::attributes::Source::WorktreeThenIdMapping;
+        let mut attributes = repository.attributes_only(index, source).map_err(unreadable)?;
+        let mut found = attributes.selected_attribute_matches(["filter"]);
+        for path in doubtful {
+            let at = attributes.at_entry(path.as_bstr(), None).map_err(unreadable)?;
+            let has_filter = at.matching_attributes(&mut found)
+                && found.iter_selected().any(|found| found.assignment.state.as_bstr().is_some());
+            if !has_filter || !self.is_as_noted(index, path.as_bstr()) {
+                self.note(path, ChangeKind::Modified);
+            }
+        }
         Ok(())
+    }
+
+    /// Whether the file has the very time that git noted. git compares whole seconds, and notes more.
+    fn is_as_noted(&self, index: &gix::index::State, path: &BStr) -> bool {
+        let noted = index.entry_by_path(path).map(|entry| entry.stat.mtime);
+        let file = path.to_path().ok().and_then(|path| fs::symlink_metadata(self.place.tree.folder.join(path)).ok());
+        noted.zip(file).is_some_and(|(noted, file)| {
+            i64::from(noted.secs) == file.mtime() && i64::from(noted.nsecs) == file.mtime_nsec()
+        })
+    }
+
+    /// A difference between the index and the files.
+    fn note(&mut self, path: BString, kind: ChangeKind) {
+        let (was, staged) = self.changes.get(&path).copied().unzip();
+        // What was added and then edited is still new.
+        let kind =
+            if was == Some(ChangeKind::Added) && kind == ChangeKind::Modified { ChangeKind::Added } else { kind };
+        self.changes.insert(path, (kind, staged.unwrap_or(false)));
     }
 
     fn is_work_tree(&self, path: &BStr) -> bool {
@@ -108,6 +150,9 @@ impl<'index> VisitEntry<'index> for Found<'_> {
                 EntryStatus::Conflict { .. } => (rela_path.to_owned(), ChangeKind::Conflicted),
                 EntryStatus::IntentToAdd => (rela_path.to_owned(), ChangeKind::Added),
                 EntryStatus::Change(Change::Removed) => (rela_path.to_owned(), ChangeKind::Deleted),
+                EntryStatus::Change(Change::Modification { set_entry_stat_size_zero: true, .. }) => {
+                    return self.doubtful.push(rela_path.to_owned());
+                }
                 EntryStatus::Change(_) => (rela_path.to_owned(), ChangeKind::Modified),
             },
             Entry::DirectoryContents { entry, .. } => {
@@ -123,11 +168,7 @@ impl<'index> VisitEntry<'index> for Found<'_> {
             }
             Entry::Rewrite { .. } => return,
         };
-        let (was, staged) = self.changes.get(&path).copied().unzip();
-        // What was added and then edited is still new.
-        let kind =
-            if was == Some(ChangeKind::Added) && kind == ChangeKind::Modified { ChangeKind::Added } else { kind };
-        self.changes.insert(path, (kind, staged.unwrap_or(false)));
+        self.note(path, kind);
     }
 }
 

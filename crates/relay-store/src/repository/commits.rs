@@ -9,7 +9,8 @@ use relay_core::domain::worktree::Seen;
 
 use super::Tree;
 use super::folder::{MOST_PATH, read};
-use super::open::{index, open, pathspec, unreadable};
+use super::index::index;
+use super::open::{open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
 
 /// Trees that follow each other share most of their folders.

@@ -17,7 +17,8 @@ use relay_core::domain::worktree::{ChangeKind, Changed, Seen, Unseen};
 use super::changes::Place;
 use super::folder::{git_folder, read};
 use super::head;
-use super::open::{index, open, unreadable};
+use super::index::index;
+use super::open::{open, unreadable};
 use super::patience::{Over, go_on};
 
 /// More than this is not merged by hand either.

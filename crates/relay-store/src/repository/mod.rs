@@ -6,6 +6,7 @@ mod commits;
 mod folder;
 mod head;
 mod ignores;
+mod index;
 mod merge;
 mod open;
 mod patience;
@@ -31,9 +32,6 @@ pub use project::{around, is_git_folder_of, resolve, work_tree};
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;
-
-/// Several times what an index of that many files takes.
-const MOST_INDEX: u64 = 64 * 1024 * 1024;
 
 /// The repository of one project, read at most once per command.
 #[derive(Debug)]
@@ -167,7 +165,7 @@ impl Files {
         let prefix = if folder.is_empty() { String::new() } else { format!("{}/", folder.join("/")) };
         let index = git.join("index");
         // gix waits for whatever is there, and takes it whole.
-        fs::metadata(&index).ok().filter(|metadata| metadata.is_file() && metadata.len() <= MOST_INDEX)?;
+        fs::metadata(&index).ok().filter(|metadata| metadata.is_file() && metadata.len() <= index::MOST_INDEX)?;
         let index =
             gix_index::File::at(index, gix_index::hash::Kind::Sha1, true, gix_index::decode::Options::default())
                 .ok()?;

@@ -1,7 +1,6 @@
 //! Opening a repository so that nothing which is configured in it can run. gix starts a program only where the
 //! configuration names one; what could name one is taken out before anything is asked.
 
-use std::fs;
 use std::path::Path;
 
 use gix::bstr::BString;
@@ -9,9 +8,6 @@ use relay_core::domain::worktree::{Seen, Unseen};
 
 /// What decides how files are stored and compared. Drivers, remotes, aliases and includes are in other sections.
 const KEPT: [&str; 3] = ["core", "extensions", "index"];
-
-/// Several times what an index of fifty thousand files takes.
-const MOST_INDEX: u64 = 64 * 1024 * 1024;
 
 pub(super) fn unreadable(fault: impl std::fmt::Display) -> Unseen {
     Unseen::Unreadable(format!("the repository cannot be read: {fault}"))
@@ -42,18 +38,6 @@ pub(super) fn open(tree: &Path, ignores: Option<&Path>) -> Seen<gix::Repository>
     }
     config.commit().map_err(unreadable)?;
     Ok(repository)
-}
-
-/// An index that is a file of a size that can be meant; an empty one where there is none.
-pub(super) fn index(repository: &gix::Repository, path: &Path) -> Seen<gix::index::File> {
-    let options = gix::index::decode::Options::default();
-    match fs::metadata(path) {
-        Ok(file) if !file.is_file() || file.len() > MOST_INDEX => {
-            Err(unreadable(format!("{} is no index that relay reads", path.display())))
-        }
-        Ok(_) => gix::index::File::at(path, repository.object_hash(), true, options).map_err(unreadable),
-        Err(_) => Ok(gix::index::File::from_state(gix::index::State::new(repository.object_hash()), path.to_owned())),
-    }
 }
 
 /// The pattern that takes this folder of the work tree and everything in it.

@@ -39,6 +39,9 @@ pub(super) fn within<T: Send + 'static>(
     patience: Span,
     look: impl FnOnce(&Over) -> Seen<T> + Send + 'static,
 ) -> Seen<T> {
+    if patience <= Span::millis(0) {
+        return Err(Unseen::Slow);
+    }
     let counted = Counted::new().ok_or(Unseen::Slow)?;
     let over = Over::default();
     let (done, is_done) = mpsc::sync_channel(1);

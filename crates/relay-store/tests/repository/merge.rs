@@ -68,7 +68,7 @@ fn told_by_git(trees: &Trees, one: &str, other: &str) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn what_would_conflict_is_what_git_tells(

@@ -102,7 +102,7 @@ impl Step {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn what_is_not_committed_and_what_is_staged_are_what_git_tells(steps in prop::collection::vec(step(), 1..24)) {
@@ -118,7 +118,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn what_differs_between_commits_is_what_git_tells(
