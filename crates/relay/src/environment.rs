@@ -91,9 +91,17 @@ pub fn user_folder() -> PathBuf {
 
 /// Where the user keeps what git is to know in every repository.
 pub fn user() -> User {
-    let home = user_folder();
-    let config = variable("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
-    User { home, config }
+    User { home: user_folder(), config: config_folder() }
+}
+
+/// Where programs keep what a user configured.
+pub fn config_folder() -> PathBuf {
+    variable("XDG_CONFIG_HOME").map_or_else(|| user_folder().join(".config"), PathBuf::from)
+}
+
+/// Where Codex keeps what a user configured, when that is not in the user's own folder.
+pub fn codex_folder() -> PathBuf {
+    variable("CODEX_HOME").map_or_else(|| user_folder().join(".codex"), PathBuf::from)
 }
 
 pub fn arguments() -> Vec<std::ffi::OsString> {
@@ -133,7 +141,7 @@ pub fn own_word() -> std::io::Result<String> {
     Ok(word.to_string_lossy().into_owned())
 }
 
-/// Where programs are found; what the demo passes on to the processes it starts.
+/// Where programs are found, by `init` for one; what the demo passes on to the processes it starts.
 pub fn search_path() -> Option<String> {
     variable("PATH")
 }

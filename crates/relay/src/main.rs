@@ -19,6 +19,7 @@ mod environment;
 mod guard;
 mod hook;
 mod human;
+mod init;
 mod installation;
 mod output;
 mod process;

@@ -28,7 +28,7 @@ pub(crate) use folder::{GitFolder, git_folder, is_bare};
 use folder::{flag, follow, read_path};
 
 pub use ignores::User;
-pub use project::{around, is_git_folder_of, resolve, work_tree};
+pub use project::{around, is_bare_repository, is_git_folder_of, resolve, work_tree};
 
 /// Above this many files breadth is not counted.
 const MOST_TRACKED: usize = 50_000;

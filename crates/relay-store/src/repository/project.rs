@@ -53,6 +53,11 @@ pub fn work_tree(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|folder| git_folder(folder).is_some()).map(Path::to_owned)
 }
 
+/// Whether a folder is a repository without files of its own.
+pub fn is_bare_repository(folder: &Path) -> bool {
+    git_folder(folder).is_none() && is_bare(folder)
+}
+
 /// Whether this is the git folder behind a work tree, and not one that is only used with it.
 pub fn is_git_folder_of(tree: &Path, git: &Path) -> bool {
     let known = git_folder(tree).map(|git| git.own);

@@ -11,6 +11,7 @@ mod drain;
 mod export;
 mod guard;
 mod hook;
+mod init;
 mod link;
 mod log;
 mod look;

@@ -17,6 +17,7 @@ use crate::{demo, render};
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Operator {
+    Init(super::init::Args),
     /// Check that the project's store answers and is whole
     #[command(after_help = "Example:\n  relay health --json")]
     Health,
@@ -91,6 +92,7 @@ pub enum ProjectAction {
 impl Operator {
     fn name(&self) -> &'static str {
         match self {
+            Operator::Init(_) => "init",
             Operator::Health => "health",
             Operator::Check(_) => "check",
             Operator::Serve(_) => "serve",
@@ -119,6 +121,7 @@ impl Operator {
             return app.fail_outside(name, &Code::InputInvalid.refuse(text));
         }
         match self {
+            Operator::Init(args) => args.run(app),
             Operator::Health => app.answer("health", health(app)),
             Operator::Hook(args) => args.run(app),
             Operator::Doctor(args) => args.run(app),

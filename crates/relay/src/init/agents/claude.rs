@@ -1,0 +1,85 @@
+//! Claude Code.
+
+use jsonc_parser::json;
+
+use super::{Block, Edit, Json, PATIENCE, Setting, Target, Traces, Wish, group, server};
+use crate::environment;
+use crate::init::place::Place;
+
+/// What changes files; reading costs nothing.
+const TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|Bash";
+
+/// How long a hook may wait in the background for something to wake an idle agent with: a working day and a night.
+const IDLE: u32 = 24 * 60 * 60;
+
+pub fn traces() -> Traces {
+    let kept = vec![environment::user_folder().join(".claude")];
+    Traces { programs: &["claude"], kept, in_project: &[".claude", "CLAUDE.md"] }
+}
+
+pub fn targets(setting: &Setting<'_>) -> Vec<Target> {
+    let place = setting.place;
+    let server = Wish::Member {
+        under: vec!["mcpServers"],
+        name: "relay",
+        value: server(place, &[("type", "stdio".into())], &[], &[]),
+    };
+    let settings = vec![Wish::Hooks { program: place.relay.clone(), events: events(place) }, writable(place)];
+    let mut targets = vec![
+        Target::json(".mcp.json", vec![server]),
+        Target::json(".claude/settings.json", settings),
+        Target::skill_in(".claude"),
+        Target::instructions(),
+    ];
+    targets.extend(import(place));
+    targets
+}
+
+fn events(place: &Place) -> Vec<(&'static str, Json)> {
+    // Without a shell in between.
+    let hook = || json!({"type": "command", "command": (place.relay.as_str()), "args": ["hook"], "timeout": PATIENCE});
+    let idle = json!({
+        "type": "command",
+        "command": (place.relay.as_str()),
+        "args": ["hook", "--idle"],
+        "asyncRewake": true,
+        "timeout": IDLE,
+    });
+    let always = || group(None, vec![hook()]);
+    let tools = || group(Some(TOOLS), vec![hook()]);
+    vec![
+        ("SessionStart", always()),
+        ("UserPromptSubmit", always()),
+        ("PreToolUse", tools()),
+        ("PostToolUse", tools()),
+        ("PostToolUseFailure", tools()),
+        ("SubagentStart", always()),
+        ("SubagentStop", always()),
+        ("Stop", group(None, vec![hook(), idle])),
+        ("SessionEnd", always()),
+    ]
+}
+
+/// Where commands run in a sandbox, they may write to relay's home. Two slashes begin a path that is absolute in every release.
+fn writable(place: &Place) -> Wish {
+    let home = place.portable_home().unwrap_or_else(|| format!("/{}", place.home.display()));
+    Wish::Word { under: vec!["sandbox", "filesystem"], name: "allowWrite", before: Vec::new(), word: home }
+}
+
+/// What makes it read AGENTS.md, unless both are one file.
+fn import(place: &Place) -> Option<Target> {
+    let real = |name: &str| std::fs::canonicalize(place.root.join(name)).ok();
+    if real("CLAUDE.md").is_some() && real("CLAUDE.md") == real("AGENTS.md") {
+        return None;
+    }
+    let block = Block::new("@AGENTS.md").unless(&["@AGENTS.md", "@./AGENTS.md", "- @AGENTS.md"]);
+    Some(Target { path: "CLAUDE.md".to_owned(), edit: Edit::Block(block) })
+}
+
+pub fn next() -> Vec<String> {
+    vec![
+        "Claude Code asks once whether it may use the server `relay` of this project: say yes, or choose it under /mcp"
+            .to_owned(),
+        "a session that is open takes the hooks and the server when it is started anew".to_owned(),
+    ]
+}

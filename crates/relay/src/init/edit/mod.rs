@@ -1,0 +1,91 @@
+//! What relay puts into a file that is not its own, as functions from text to text: put in, find again, take out.
+//!
+//! Everything else in the text stays as it is: comments, order, indentation, the ends of lines, and the mark at the
+//! beginning that some editors write.
+
+mod block;
+mod hooks;
+mod json;
+mod toml;
+mod whole;
+
+pub use block::Block;
+pub use json::{Json, Wish};
+pub use toml::Setting;
+pub use whole::Whole;
+
+/// What some editors put before the first character.
+const MARK: char = '\u{feff}';
+
+/// What is wrong with a text, as the end of a sentence that begins with the file.
+pub type Fault = String;
+
+#[derive(Debug, Clone)]
+pub enum Edit {
+    Json(Vec<Wish>),
+    Toml(Vec<Setting>),
+    Block(Block),
+    Whole(Whole),
+}
+
+impl Edit {
+    /// The text with relay's part in it; the same text where it is there already.
+    pub fn put(&self, text: &str) -> Result<String, Fault> {
+        around_mark(text, |text| match self {
+            Edit::Json(wishes) => json::put(wishes, text),
+            Edit::Toml(settings) => toml::put(settings, text),
+            Edit::Block(block) => block.put(text),
+            Edit::Whole(whole) => whole.put(text),
+        })
+    }
+
+    /// The text without relay's part, whichever relay wrote it.
+    pub fn take(&self, text: &str) -> Result<String, Fault> {
+        around_mark(text, |text| match self {
+            Edit::Json(wishes) => json::take(wishes, text),
+            Edit::Toml(settings) => toml::take(settings, text),
+            Edit::Block(block) => block.take(text),
+            Edit::Whole(whole) => whole.take(text),
+        })
+    }
+
+    /// Whether the text says what relay wants it to say. It is read with another reader than the one that wrote it.
+    pub fn holds(&self, text: &str) -> bool {
+        let text = text.strip_prefix(MARK).unwrap_or(text);
+        match self {
+            Edit::Json(wishes) => json::holds(wishes, text),
+            Edit::Toml(settings) => toml::holds(settings, text),
+            Edit::Block(block) => block.put(text).is_ok_and(|put| put == text),
+            Edit::Whole(whole) => whole.put("").is_ok_and(|put| put == text),
+        }
+    }
+
+    /// Whether nothing of anybody's is left in a file that relay made.
+    pub fn is_hollow(&self, text: &str) -> bool {
+        let text = text.strip_prefix(MARK).unwrap_or(text);
+        match self {
+            Edit::Json(wishes) => json::is_hollow(wishes, text),
+            Edit::Toml(_) | Edit::Block(_) | Edit::Whole(_) => text.trim().is_empty(),
+        }
+    }
+}
+
+fn around_mark(text: &str, edit: impl FnOnce(&str) -> Result<String, Fault>) -> Result<String, Fault> {
+    match text.strip_prefix(MARK) {
+        Some(rest) => edit(rest).map(|rest| format!("{MARK}{rest}")),
+        None => edit(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_at_the_beginning_stays() {
+        let edit = Edit::Block(Block::new("text"));
+        let with = edit.put("\u{feff}# Title\n").unwrap_or_default();
+        assert!(with.starts_with("\u{feff}# Title\n") && edit.holds(&with), "{with:?}");
+        assert_eq!(edit.take(&with).as_deref(), Ok("\u{feff}# Title\n"));
+    }
+}

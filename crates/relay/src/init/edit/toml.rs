@@ -1,0 +1,228 @@
+//! Settings in a TOML file. A table of relay's own is put behind everything else and cut out again as lines; what is there already
+//! is changed where it stands, inline or not.
+
+use std::ops::Range;
+
+use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, Value};
+
+use super::Fault;
+
+/// One thing that relay wants to stand in a file.
+#[derive(Debug, Clone)]
+pub enum Setting {
+    /// A table, relay's by its name. What somebody added inside stays.
+    Table { under: &'static str, name: &'static str, entries: Vec<(&'static str, Value)> },
+    /// A word in a list of words.
+    Word { under: &'static str, name: &'static str, word: String },
+}
+
+pub fn put(settings: &[Setting], text: &str) -> Result<String, Fault> {
+    parse(text)?;
+    settings.iter().try_fold(text.to_owned(), |text, setting| {
+        if holds(std::slice::from_ref(setting), &text) { Ok(text) } else { setting.put(&text) }
+    })
+}
+
+pub fn take(settings: &[Setting], text: &str) -> Result<String, Fault> {
+    // The last first, so that each finds the empty lines that it was put behind.
+    settings.iter().rev().try_fold(text.to_owned(), |text, setting| setting.take(&text))
+}
+
+/// Read with another reader than the one that writes.
+pub fn holds(settings: &[Setting], text: &str) -> bool {
+    let Ok(found) = text.parse::<toml::Table>() else { return false };
+    settings.iter().all(|setting| setting.holds(&found))
+}
+
+fn parse(text: &str) -> Result<Document<&str>, Fault> {
+    Document::parse(text).map_err(|fault| {
+        let line = fault.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        format!("is no TOML: line {line}: {}", fault.message().replace('\n', " "))
+    })
+}
+
+/// The library writes one kind of line end; a file that has only the other kind gets its own back.
+fn in_place(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), Fault>) -> Result<String, Fault> {
+    let returns = text.matches("\r\n").count();
+    if returns != 0 && returns != text.matches('\n').count() {
+        return Err("ends its lines in two ways, and one of them would be lost".to_owned());
+    }
+    let unix = text.replace("\r\n", "\n");
+    let mut document = parse(&unix)?.into_mut();
+    edit(&mut document)?;
+    let written = document.to_string();
+    Ok(if returns == 0 { written } else { written.replace('\n', "\r\n") })
+}
+
+impl Setting {
+    fn under(&self) -> &'static str {
+        let (Setting::Table { under, .. } | Setting::Word { under, .. }) = self;
+        under
+    }
+
+    fn put(&self, text: &str) -> Result<String, Fault> {
+        let document = parse(text)?;
+        let outer = document.get(self.under());
+        let is_new = match self {
+            Setting::Table { name, .. } => outer.is_none_or(|outer| outer.is_table() && outer.get(name).is_none()),
+            Setting::Word { .. } => outer.is_none(),
+        };
+        if is_new { Ok(behind(text, &self.alone()?)) } else { in_place(text, |document| self.put_into(document)) }
+    }
+
+    /// The setting as it stands in a file that has nothing else.
+    fn alone(&self) -> Result<String, Fault> {
+        let mut document = DocumentMut::new();
+        self.put_into(&mut document)?;
+        Ok(document.to_string())
+    }
+
+    fn put_into(&self, document: &mut DocumentMut) -> Result<(), Fault> {
+        match self {
+            Setting::Table { under, name, entries } => {
+                let inner = table(table(document.as_table_mut(), under, true)?, name, false)?;
+                for (key, value) in entries {
+                    let found = inner.get(key).and_then(Item::as_value).map(plain);
+                    if found != Some(plain(value)) {
+                        inner.insert(key, Item::Value(value.clone()));
+                    }
+                }
+            }
+            Setting::Word { under, name, word } => {
+                let outer = table(document.as_table_mut(), under, false)?;
+                let list = outer.entry(name).or_insert_with(|| Item::Value(Array::new().into()));
+                let list = list.as_array_mut();
+                push(list.ok_or_else(|| format!("has something else than a list in `{under}.{name}`"))?, word);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&self, text: &str) -> Result<String, Fault> {
+        let document = parse(text)?;
+        let Some(outer) = document.get(self.under()) else { return Ok(text.to_owned()) };
+        match self {
+            Setting::Table { under, name, .. } => match outer.get(name) {
+                None => Ok(text.to_owned()),
+                Some(inner) if inner.get("url").is_some() => Ok(text.to_owned()),
+                Some(Item::Table(inner)) => Ok(cut(text, inner)),
+                Some(_) => in_place(text, |document| {
+                    drop(document[under].as_table_like_mut().and_then(|outer| outer.remove(name)));
+                    Ok(())
+                }),
+            },
+            Setting::Word { under, name, word } => {
+                let words = outer.get(name).and_then(Item::as_array);
+                let is_in = words.is_some_and(|words| words.iter().any(|found| found.as_str() == Some(word)));
+                let is_all = words.is_some_and(|words| words.len() == 1)
+                    && outer.as_table_like().is_some_and(|outer| outer.len() == 1);
+                match outer {
+                    _ if !is_in => Ok(text.to_owned()),
+                    Item::Table(outer) if is_all => Ok(cut(text, outer)),
+                    _ => in_place(text, |document| {
+                        take_word(&mut document[under], name, word);
+                        Ok(())
+                    }),
+                }
+            }
+        }
+    }
+
+    fn holds(&self, root: &toml::Table) -> bool {
+        match self {
+            Setting::Table { under, name, entries } => {
+                let Some(found) = root.get(*under).and_then(|outer| outer.get(name)) else { return false };
+                let wanted = |value: &Value| value.to_string().trim().parse::<toml::Value>().ok();
+                let has = |(key, value): &(&str, Value)| found.get(key).cloned() == wanted(value);
+                // Somebody reaches relay through a server, and meant that.
+                found.get("url").is_some() || entries.iter().all(has)
+            }
+            Setting::Word { under, name, word } => {
+                let list = root.get(*under).and_then(|outer| outer.get(name)).and_then(toml::Value::as_array);
+                list.is_some_and(|list| list.iter().any(|found| found.as_str() == Some(word)))
+            }
+        }
+    }
+}
+
+fn newline(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+fn behind(text: &str, addition: &str) -> String {
+    let newline = newline(text);
+    let gap = match text {
+        "" => "",
+        text if text.ends_with('\n') => newline,
+        _ => &newline.repeat(2),
+    };
+    format!("{text}{gap}{}", addition.replace('\n', newline))
+}
+
+/// The text without the lines of a table and of those inside it, and without the empty line before each.
+fn cut(text: &str, table: &Table) -> String {
+    let mut left = text.to_owned();
+    let mut places = lines(text, table);
+    places.sort_by_key(|place| std::cmp::Reverse(place.start));
+    for place in places {
+        let newline = newline(text);
+        let gap = if text[..place.start].ends_with(&newline.repeat(2)) { newline.len() } else { 0 };
+        left.replace_range(place.start - gap..place.end, "");
+    }
+    left
+}
+
+/// Where a table stands, from its header to the line of its last value, and the same for those inside it.
+fn lines(text: &str, table: &Table) -> Vec<Range<usize>> {
+    let values = table.iter().filter_map(|(_, item)| item.as_value()?.span());
+    let inner = table.iter().filter_map(|(_, item)| item.as_table());
+    let own = table.span().filter(|_| !table.is_implicit() && !table.is_dotted()).map(|header| {
+        let end = values.map(|value| value.end).chain([header.end]).max().unwrap_or(header.end);
+        let start = text[..header.start].rfind('\n').map_or(0, |at| at + 1);
+        start..text[end..].find('\n').map_or(text.len(), |at| end + at + 1)
+    });
+    own.into_iter().chain(inner.flat_map(|inner| lines(text, inner))).collect()
+}
+
+/// A table in a table, made where there is none. One that only holds others needs no line of its own.
+fn table<'a>(outer: &'a mut dyn TableLike, name: &str, only_holds: bool) -> Result<&'a mut dyn TableLike, Fault> {
+    let made = || {
+        let mut table = Table::new();
+        table.set_implicit(only_holds);
+        Item::Table(table)
+    };
+    let item = outer.entry(name).or_insert_with(made);
+    item.as_table_like_mut().ok_or_else(|| format!("has something else than a table in `{name}`"))
+}
+
+/// The value without the space around it.
+fn plain(value: &Value) -> String {
+    let mut value = value.clone();
+    value.decor_mut().clear();
+    if let Some(list) = value.as_array_mut() {
+        list.fmt();
+    }
+    value.to_string()
+}
+
+/// A list that has a line for each gets one more, with the same space before it.
+fn push(list: &mut Array, word: &str) {
+    let space = list.iter().last().and_then(|last| last.decor().prefix()).and_then(RawString::as_str);
+    let indent = space.filter(|space| space.contains('\n')).and_then(|space| space.rsplit('\n').next());
+    match indent.map(str::to_owned) {
+        Some(indent) => list.push_formatted(Value::from(word).decorated(format!("\n{indent}"), "")),
+        None => list.push(word),
+    }
+}
+
+fn take_word(outer: &mut Item, name: &str, word: &str) {
+    let Some(outer) = outer.as_table_like_mut() else { return };
+    let Some(list) = outer.get_mut(name).and_then(Item::as_array_mut) else { return };
+    list.retain(|value| value.as_str() != Some(word));
+    if list.is_empty() {
+        outer.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! One file of somebody else's: found without being led out of the project, read as text, and replaced in one step.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use relay_core::error::{Kind, Refusal};
+use relay_store::fresh::Fresh;
+
+/// Why nothing was done with a file, as the end of a sentence, and what sort of trouble that is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trouble {
+    pub why: String,
+    pub kind: Kind,
+}
+
+impl Trouble {
+    pub fn input(why: impl Into<String>) -> Self {
+        Trouble { why: why.into(), kind: Kind::Input }
+    }
+
+    fn disk(why: impl Into<String>) -> Self {
+        Trouble { why: why.into(), kind: Kind::Busy }
+    }
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        Trouble { why: format!("cannot be written: {}", refusal.message), kind: refusal.code.kind() }
+    }
+}
+
+/// A file as it was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Where it really is, behind links.
+    place: PathBuf,
+    root: PathBuf,
+    /// What is in it; nothing where there is no such file.
+    pub text: Option<String>,
+    mode: u32,
+}
+
+impl Found {
+    /// A link is followed as long as it stays in the project.
+    pub fn at(root: &Path, path: &str) -> Result<Self, Trouble> {
+        let place = inside(root, &root.join(path))?;
+        let text = match fs::read(&place) {
+            Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| Trouble::input("is no text in UTF-8"))?),
+            Err(fault) if fault.kind() == ErrorKind::NotFound => None,
+            Err(fault) => return Err(Trouble::disk(format!("cannot be read: {fault}"))),
+        };
+        let mode = fs::metadata(&place).map_or(0, |metadata| metadata.permissions().mode() & 0o7777);
+        Ok(Found { place, root: root.to_owned(), text, mode })
+    }
+
+    /// Replaces what is in it.
+    pub fn write(&self, text: &str) -> Result<(), Trouble> {
+        self.may_change()?;
+        let folder = self.place.parent().unwrap_or(&self.root);
+        let mode = match self.text {
+            Some(_) => self.mode,
+            // A new file is as open as its folder.
+            None => fs::metadata(folder).map_or(0o644, |folder| folder.permissions().mode() & 0o666),
+        };
+        let mut fresh = Fresh::beside(&self.place, self.text.is_some())?;
+        let file = fresh.file();
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.set_permissions(fs::Permissions::from_mode(mode)))
+            .map_err(|fault| Trouble::disk(format!("cannot be written: {fault}")))?;
+        self.must_be_as_found()?;
+        Ok(fresh.publish()?)
+    }
+
+    pub fn delete(&self) -> Result<(), Trouble> {
+        self.may_change()?;
+        self.must_be_as_found()?;
+        fs::remove_file(&self.place).map_err(|fault| Trouble::disk(format!("cannot be deleted: {fault}")))
+    }
+
+    /// As it was found, whatever has become of it.
+    pub fn put_back(&self) -> Result<(), Trouble> {
+        let result = match &self.text {
+            Some(text) => fs::write(&self.place, text),
+            None => fs::remove_file(&self.place),
+        };
+        result.map_err(|fault| Trouble::disk(format!("cannot be put back as it was: {fault}")))
+    }
+
+    /// What is in it now.
+    pub fn now(&self) -> Option<String> {
+        fs::read_to_string(&self.place).ok()
+    }
+
+    /// Whoever took away the right to write meant it, whatever the folder allows.
+    fn may_change(&self) -> Result<(), Trouble> {
+        let is_closed = self.text.is_some() && self.mode & 0o222 == 0;
+        if is_closed { Err(Trouble::disk("is read-only")) } else { Ok(()) }
+    }
+
+    fn must_be_as_found(&self) -> Result<(), Trouble> {
+        let is_same = self.now() == self.text;
+        if is_same { Ok(()) } else { Err(Trouble::disk("was changed by somebody else just now; run it again")) }
+    }
+
+    /// Makes the folders that it needs. Returns those from the root of the project, the outer ones first.
+    pub fn make_folders(&self) -> Result<Vec<String>, Trouble> {
+        let missing: Vec<&Path> = self.place.ancestors().skip(1).take_while(|folder| !folder.exists()).collect();
+        let mut made = Vec::new();
+        for folder in missing.into_iter().rev() {
+            fs::create_dir(folder)
+                .map_err(|fault| Trouble::disk(format!("has no folder, and none can be made: {fault}")))?;
+            made.extend(folder.strip_prefix(&self.root).ok().map(|folder| folder.to_string_lossy().into_owned()));
+        }
+        Ok(made)
+    }
+}
+
+/// Where a path leads, which must be a file or nothing, in the project.
+fn inside(root: &Path, path: &Path) -> Result<PathBuf, Trouble> {
+    let leads_out = || Trouble::input("leads out of the project, and relay writes nothing there");
+    if fs::symlink_metadata(path).is_ok() {
+        let place =
+            fs::canonicalize(path).map_err(|fault| Trouble::input(format!("is a link that leads nowhere: {fault}")))?;
+        return match place.is_file() {
+            _ if !place.starts_with(root) => Err(leads_out()),
+            true => Ok(place),
+            false => Err(Trouble::input("is no file")),
+        };
+    }
+    let above = path.ancestors().skip(1).find(|folder| fs::symlink_metadata(folder).is_ok()).unwrap_or(root);
+    let real = fs::canonicalize(above)
+        .map_err(|fault| Trouble::input(format!("is behind a link that leads nowhere: {fault}")))?;
+    let rest = path.strip_prefix(above).map_err(|_| leads_out())?;
+    match real.is_dir() {
+        _ if !real.starts_with(root) => Err(leads_out()),
+        true => Ok(real.join(rest)),
+        false => Err(Trouble::input(format!("cannot be made: {} is no folder", above.display()))),
+    }
+}

@@ -1,0 +1,98 @@
+//! Where it is set up: the work tree that the caller is in, the project that this is a part of, and the words for both in
+//! the files.
+
+use std::path::{Path, PathBuf};
+
+use relay_core::domain::name::ProjectKey;
+use relay_core::domain::shell;
+use relay_core::error::Code;
+use relay_core::store::Result;
+use relay_store::{Home, repository};
+
+use crate::app::App;
+use crate::environment;
+
+#[derive(Debug)]
+pub struct Place {
+    /// Where the files go.
+    pub root: PathBuf,
+    pub project: ProjectKey,
+    /// What the files call this program: `relay`, or its path.
+    pub relay: String,
+    /// Relay's home.
+    pub home: PathBuf,
+    /// The user's own folder.
+    pub user: PathBuf,
+}
+
+impl Place {
+    pub fn find(app: &App, home: &Home) -> Result<Self> {
+        let project = app.project()?;
+        let root = root(app, &project)?;
+        if repository::is_bare_repository(&root) {
+            let text = format!(
+                "{} is a bare repository, and agents have no files there; go to one of its worktrees, or name one with --project",
+                root.display()
+            );
+            return Err(Code::InputInvalid.refuse(text).with("path", root.to_string_lossy()));
+        }
+        let (home, user) = (home.root().to_owned(), environment::user_folder());
+        Ok(Place { root, project, relay: own_name()?, home, user })
+    }
+
+    /// The main work tree, where this is a linked one.
+    pub fn main(&self) -> Option<&Path> {
+        let main = Path::new(self.project.as_str());
+        (main != self.root && repository::work_tree(&self.root).as_deref() == Some(&*self.root)).then_some(main)
+    }
+
+    /// Whether the files hold a path of this machine where the program's name would do for all.
+    pub fn names_a_path(&self) -> bool {
+        self.relay.contains('/')
+    }
+
+    /// `relay hook` as one line for a shell.
+    pub fn hook_line(&self) -> String {
+        shell::line(&[&self.relay, "hook"])
+    }
+
+    /// Relay's home where it is not what relay takes by itself: programs that give their servers a bare environment must be
+    /// told.
+    pub fn unusual_home(&self) -> Option<String> {
+        let usual = self.user.join(".local/state/relay");
+        (self.home != usual).then(|| self.home.to_string_lossy().into_owned())
+    }
+
+    /// Relay's home as a path that means the same to everybody who has it in the usual place.
+    pub fn portable_home(&self) -> Option<String> {
+        self.home.strip_prefix(&self.user).ok().map(|rest| format!("~/{}", rest.display()))
+    }
+}
+
+/// A folder that was named is meant itself; otherwise it is the work tree around the caller, if it is of this project.
+fn root(app: &App, project: &ProjectKey) -> Result<PathBuf> {
+    let unfound = |path: &Path, fault: std::io::Error| {
+        Code::ProjectKeyInvalid
+            .refuse(format!("{} cannot be found: {fault}", path.display()))
+            .with("path", path.to_string_lossy())
+    };
+    if let Some(named) = app.globals.project.as_ref().map(Path::new) {
+        return std::fs::canonicalize(named).map_err(|fault| unfound(named, fault));
+    }
+    let around = repository::work_tree(&environment::working_directory()?);
+    let is_of_it = |root: &PathBuf| repository::resolve(root).is_ok_and(|key| key == *project);
+    Ok(around.filter(is_of_it).unwrap_or_else(|| PathBuf::from(project.as_str())))
+}
+
+/// `relay`, where that is found and is this very program; otherwise the path of this program.
+fn own_name() -> Result<String> {
+    let lost = |fault: std::io::Error| Code::Internal.refuse(format!("this program cannot find itself: {fault}"));
+    let own = environment::own_program().and_then(std::fs::canonicalize).map_err(lost)?;
+    let first = super::detect::on_the_path("relay").and_then(|found| std::fs::canonicalize(found).ok());
+    if first.as_ref() == Some(&own) {
+        return Ok("relay".to_owned());
+    }
+    let text = |path: PathBuf| path.into_os_string().into_string();
+    text(own)
+        .map_err(|path| Code::InputInvalid.refuse(format!("{} is no text, and the files must name it", path.display())))
+}

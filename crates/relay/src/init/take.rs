@@ -1,0 +1,115 @@
+//! Taking relay's part out of one file: as it was before relay came, where nobody has edited it since; otherwise only relay's
+//! part goes.
+
+use super::agents::{Agent, Setting};
+use super::edit::Edit;
+use super::file::{Found, Trouble};
+use super::ledger::{Entry, hash};
+use super::report::{Action, Outcome};
+use super::{Work, diff};
+
+impl Work {
+    /// Nothing where there is nothing of relay's.
+    pub(super) fn take_from(&mut self, path: &str, edit: Option<&Edit>, agents: &[Agent]) -> Option<Outcome> {
+        self.try_to_take(path, edit, agents).unwrap_or_else(|trouble| Some(Outcome::failed(path, &trouble)))
+    }
+
+    fn try_to_take(&mut self, path: &str, edit: Option<&Edit>, leaving: &[Agent]) -> Result<Option<Outcome>, Trouble> {
+        let entry = self.ledger.entry(path).cloned();
+        let found = Found::at(&self.place.root, path)?;
+        let Some(text) = found.text.as_deref() else {
+            if entry.is_some() && !self.dry_run {
+                self.ledger.forget(path)?;
+            }
+            return Ok(None);
+        };
+        let staying = self.staying(path, entry.as_ref(), leaving);
+        if let Some(agent) = staying.first() {
+            if entry.is_some() && !self.dry_run {
+                self.ledger.no_longer_for(path, leaving)?;
+            }
+            let why = format!("{} uses it", agent.title());
+            let is_ours = edit.is_some_and(|edit| has_part(edit, text));
+            return Ok(is_ours.then(|| Outcome::new(path, Action::Unchanged).because(why)));
+        }
+        let Some((action, after)) = self.without(text, entry.as_ref(), edit)? else {
+            if entry.is_some() && !self.dry_run {
+                self.ledger.forget(path)?;
+            }
+            return Ok(None);
+        };
+        let outcome = Outcome::new(path, action);
+        if self.dry_run {
+            return Ok(Some(outcome.diff(diff::unified(path, Some(text), after.as_deref()))));
+        }
+        self.ledger.keep(text)?;
+        match &after {
+            Some(after) => found.write(after)?,
+            None => found.delete()?,
+        }
+        if found.now() != after {
+            return Err(Trouble::input("was not what relay had written when it was read back"));
+        }
+        self.ledger.forget(path)?;
+        Ok(Some(outcome))
+    }
+
+    /// What becomes of a file, if anything.
+    fn without(
+        &self,
+        text: &str,
+        entry: Option<&Entry>,
+        edit: Option<&Edit>,
+    ) -> Result<Option<(Action, Option<String>)>, Trouble> {
+        if let Some(entry) = entry.filter(|entry| entry.exact && hash(text) == entry.after) {
+            return Ok(Some(match &entry.before {
+                Some(before) => (Action::Restored, Some(self.ledger.copy(before)?)),
+                None => (Action::Removed, None),
+            }));
+        }
+        let Some(edit) = edit else {
+            let copy = entry
+                .and_then(|entry| entry.before.as_deref())
+                .map(|before| self.ledger.place_of(before).display().to_string());
+            let copy = copy.map(|copy| format!("; as it was before: {copy}")).unwrap_or_default();
+            return Err(Trouble::input(format!(
+                "has been edited since relay changed it, and what of it is relay's is not known any more{copy}"
+            )));
+        };
+        let left = edit.take(text).map_err(Trouble::input)?;
+        let relay_made_it = entry.is_none_or(Entry::was_made_by_relay);
+        Ok(match left == text {
+            true => None,
+            false if relay_made_it && edit.is_hollow(&left) => Some((Action::Removed, None)),
+            false => Some((Action::Changed, Some(left))),
+        })
+    }
+
+    /// Who else needs relay's part of a file: those that the ledger names, or, where it knows nothing of the file, those that are set
+    /// up in files of their own.
+    fn staying(&self, path: &str, entry: Option<&Entry>, leaving: &[Agent]) -> Vec<Agent> {
+        if let Some(entry) = entry {
+            return entry.agents.iter().copied().filter(|agent| !leaving.contains(agent)).collect();
+        }
+        let others = Agent::ALL.into_iter().filter(|agent| !leaving.contains(agent));
+        others.filter(|agent| self.targets(*agent).contains(&path.to_owned()) && self.is_set_up(*agent)).collect()
+    }
+
+    fn targets(&self, agent: Agent) -> Vec<String> {
+        let setting = Setting { place: &self.place, chosen: &[agent] };
+        agent.targets(&setting).into_iter().map(|target| target.path).collect()
+    }
+
+    fn is_set_up(&self, agent: Agent) -> bool {
+        let is_its_own =
+            |path: &String| !Agent::ALL.into_iter().any(|other| other != agent && self.targets(other).contains(path));
+        self.targets(agent).into_iter().filter(is_its_own).any(|path| {
+            let text = Found::at(&self.place.root, &path).ok().and_then(|found| found.text);
+            text.is_some_and(|text| self.edit_of(&path).is_some_and(|edit| has_part(&edit, &text)))
+        })
+    }
+}
+
+fn has_part(edit: &Edit, text: &str) -> bool {
+    edit.take(text).is_ok_and(|left| left != text)
+}
