@@ -62,6 +62,7 @@ mod i12_busy_store;
 mod i12_idempotency;
 mod i12_recovery;
 mod i12_steps;
+mod init;
 mod interrupted;
 mod line;
 mod listening;

@@ -36,12 +36,11 @@ pub fn targets(setting: &Setting<'_>) -> Vec<Target> {
 }
 
 fn events(place: &Place) -> Vec<(&'static str, Json)> {
-    // Without a shell in between.
-    let hook = || json!({"type": "command", "command": (place.relay.as_str()), "args": ["hook"], "timeout": PATIENCE});
+    // As one line, though it has a form without a shell: VS Code reads this file too, and knows only the line.
+    let hook = || json!({"type": "command", "command": (place.hook_line()), "timeout": PATIENCE});
     let idle = json!({
         "type": "command",
-        "command": (place.relay.as_str()),
-        "args": ["hook", "--idle"],
+        "command": (format!("{} --idle", place.hook_line())),
         "asyncRewake": true,
         "timeout": IDLE,
     });
@@ -60,9 +59,9 @@ fn events(place: &Place) -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// Where commands run in a sandbox, they may write to relay's home. Two slashes begin a path that is absolute in every release.
+/// Where commands run in a sandbox, they may write to relay's home.
 fn writable(place: &Place) -> Wish {
-    let home = place.portable_home().unwrap_or_else(|| format!("/{}", place.home.display()));
+    let home = place.portable_home().unwrap_or_else(|| place.home.to_string_lossy().into_owned());
     Wish::Word { under: vec!["sandbox", "filesystem"], name: "allowWrite", before: Vec::new(), word: home }
 }
 
@@ -78,8 +77,8 @@ fn import(place: &Place) -> Option<Target> {
 
 pub fn next() -> Vec<String> {
     vec![
-        "Claude Code asks once whether it may use the server `relay` of this project: say yes, or choose it under /mcp"
+        "say yes when Claude Code asks whether it may use this folder's server `relay`, or choose it under /mcp"
             .to_owned(),
-        "a session that is open takes the hooks and the server when it is started anew".to_owned(),
+        "start Claude Code anew, and in this folder: it reads the project's hooks nowhere below".to_owned(),
     ]
 }

@@ -28,6 +28,10 @@ pub fn next(setting: &Setting<'_>) -> Vec<String> {
     let mut next = vec!["start the server `relay` when VS Code asks whether you trust it".to_owned()];
     if has_claudes_hooks(setting) {
         next.push("VS Code runs the hooks of .claude/settings.json, so it has none of its own".to_owned());
+        if setting.chosen.contains(&Agent::Copilot) {
+            let both = "VS Code also runs those of .github/hooks, which Copilot CLI needs; its setting chat.hookFilesLocations switches one of them off";
+            next.push(both.to_owned());
+        }
     }
     next
 }

@@ -205,20 +205,36 @@ fn plain(value: &Value) -> String {
     value.to_string()
 }
 
-/// A list that has a line for each gets one more, with the same space before it.
+fn text(raw: Option<&RawString>) -> String {
+    raw.and_then(RawString::as_str).unwrap_or_default().to_owned()
+}
+
+/// A list that has a line for each gets one more, behind what is said of the last.
 fn push(list: &mut Array, word: &str) {
-    let space = list.iter().last().and_then(|last| last.decor().prefix()).and_then(RawString::as_str);
-    let indent = space.filter(|space| space.contains('\n')).and_then(|space| space.rsplit('\n').next());
-    match indent.map(str::to_owned) {
-        Some(indent) => list.push_formatted(Value::from(word).decorated(format!("\n{indent}"), "")),
-        None => list.push(word),
-    }
+    let Some(last) = list.len().checked_sub(1).and_then(|at| list.get_mut(at)) else { return list.push(word) };
+    let (before, after) = (text(last.decor().prefix()), text(last.decor().suffix()));
+    let Some((_, indent)) = before.rsplit_once('\n') else { return list.push(word) };
+    last.decor_mut().set_suffix("");
+    let said = format!("{after}{}", text(Some(list.trailing())));
+    let (said, rest) = said.rsplit_once('\n').unwrap_or((&said, ""));
+    list.set_trailing(format!("\n{rest}"));
+    list.push_formatted(Value::from(word).decorated(format!("{said}\n{indent}"), ""));
 }
 
 fn take_word(outer: &mut Item, name: &str, word: &str) {
     let Some(outer) = outer.as_table_like_mut() else { return };
     let Some(list) = outer.get_mut(name).and_then(Item::as_array_mut) else { return };
-    list.retain(|value| value.as_str() != Some(word));
+    let place = |list: &Array| list.iter().position(|value| value.as_str() == Some(word));
+    while let Some(at) = place(list) {
+        let taken = list.remove(at);
+        // What is said of the one before stands in front of this one.
+        let (said, after) = (text(taken.decor().prefix()), text(taken.decor().suffix()));
+        let said = said.rsplit_once('\n').map_or("", |(said, _)| said);
+        match list.get_mut(at).map(Value::decor_mut) {
+            Some(next) => next.set_prefix(format!("{said}{}", text(next.prefix()))),
+            None => list.set_trailing(format!("{said}{after}{}", text(Some(list.trailing())))),
+        }
+    }
     if list.is_empty() {
         outer.remove(name);
     }

@@ -54,9 +54,21 @@ fn what_was_written_around_it_since_stays() {
 
 #[test]
 fn lists_and_inline_tables_stay_as_they_are_written() {
-    let lines = "[sandbox_workspace_write]\nwritable_roots = [\n    \"/a\", # one\n    \"/b\",\n]\n";
-    let with = put(&settings(), lines).unwrap_or_default();
-    assert!(with.contains("    \"/a\", # one\n    \"/b\",\n    \"/state/relay\",\n]\n"), "{with}");
+    for (roots, with_ours) in [
+        ("[\n    \"/a\", # one\n    \"/b\",\n]", "[\n    \"/a\", # one\n    \"/b\",\n    \"/state/relay\",\n]"),
+        ("[\n  \"/a\", # one\n  # more\n]", "[\n  \"/a\", # one\n  # more\n  \"/state/relay\",\n]"),
+        ("[\n  \"/a\" # one\n  ]", "[\n  \"/a\", # one\n  \"/state/relay\"\n  ]"),
+        ("[\"/a\"]", "[\"/a\", \"/state/relay\"]"),
+    ] {
+        let text =
+            |roots: &str| format!("[sandbox_workspace_write]\nwritable_roots = {roots}\nnetwork_access = true\n");
+        let with = put(&settings(), &text(roots)).unwrap_or_default();
+        assert!(with.starts_with(&text(with_ours)), "{with}");
+        assert_eq!(
+            take(&settings(), &with).map(|left| left.replace("\"/a\" #", "\"/a\", #")),
+            Ok(text(roots).replace("\"/a\" #", "\"/a\", #"))
+        );
+    }
     let inline = "mcp_servers = { other = { command = \"o\" } }\n";
     let with = put(&settings(), inline).unwrap_or_default();
     assert!(with.contains("other = { command = \"o\" }") && holds(&settings(), &with), "{with}");

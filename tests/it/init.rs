@@ -1,0 +1,538 @@
+//! `relay init`: what it writes, what it leaves alone, and that nothing is left of it afterwards.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::bus::{Bus, RELAY, Run, run};
+
+const ALL: &str = "claude,codex,gemini,cursor,opencode,copilot,vscode";
+
+/// A machine that has none of the programs: what is found is what a test puts there.
+fn init(bus: &Bus, folder: &Path, args: &[&str]) -> Run {
+    run(command(bus, folder, args))
+}
+
+fn command(bus: &Bus, folder: &Path, args: &[&str]) -> std::process::Command {
+    let mut command = bus.args("", [&["init"], args].concat());
+    command.env("PATH", bus.path("bin")).current_dir(folder);
+    command
+}
+
+fn set_up(bus: &Bus, args: &[&str]) -> Value {
+    init(bus, &bus.repo(), args).success().result()
+}
+
+/// Every file of a folder, and every folder, without git's own.
+fn tree(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.file_name().is_some_and(|name| name == ".git") {
+                continue;
+            }
+            let is_folder = fs::symlink_metadata(&path).unwrap().is_dir();
+            found.insert(path.strip_prefix(root).unwrap().to_owned(), (!is_folder).then(|| fs::read(&path).unwrap()));
+            if is_folder {
+                open.push(path);
+            }
+        }
+    }
+    found
+}
+
+fn write(bus: &Bus, path: &str, text: &str) {
+    let path = bus.repo().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn read(bus: &Bus, path: &str) -> String {
+    fs::read_to_string(bus.repo().join(path)).unwrap()
+}
+
+fn parsed(bus: &Bus, path: &str) -> Value {
+    serde_json::from_str(&read(bus, path)).unwrap()
+}
+
+/// What became of the files of an agent.
+fn actions(result: &Value, agent: &str) -> BTreeMap<String, String> {
+    let agents = result["agents"].as_array().unwrap();
+    let agent = agents.iter().find(|found| found["name"] == agent).unwrap_or_else(|| panic!("{agent}: {result:#}"));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    agent["files"].as_array().unwrap().iter().map(|file| (text(&file["path"]), text(&file["action"]))).collect()
+}
+
+fn every_action(result: &Value) -> Vec<String> {
+    let agents = result["agents"].as_array().unwrap().iter();
+    agents.flat_map(|agent| actions(result, agent["name"].as_str().unwrap()).into_values()).collect()
+}
+
+/// Files as people have them: comments, tabs, both ends of lines, marks, no last new line, foreign hooks.
+fn zoo(bus: &Bus) {
+    write(bus, ".mcp.json", "{\r\n\t\"mcpServers\": {\r\n\t\t\"other\": { \"command\": \"o\" }\r\n\t}\r\n}\r\n");
+    write(
+        bus,
+        ".claude/settings.json",
+        "{\n    // ours\n    \"hooks\": {\n        \"Stop\": [\n            { \"hooks\": [{ \"type\": \"command\", \"command\": \"./done.sh\" }] }\n        ]\n    },\n    \"model\": \"x\",\n}\n",
+    );
+    write(
+        bus,
+        ".codex/config.toml",
+        "# mine\r\nmodel = \"x\"\r\n\r\n[sandbox_workspace_write]\r\nwritable_roots = [\r\n  \"/a\", # one\r\n]\r\n# the end",
+    );
+    write(
+        bus,
+        ".codex/hooks.json",
+        "{\"hooks\":{\"PreToolUse\":[{\"matcher\":\"Bash\",\"hooks\":[{\"type\":\"command\",\"command\":\"./lint\"}]}]}}",
+    );
+    write(bus, ".gemini/settings.json", "\u{feff}{ \"context\": { \"fileName\": \"NOTES.md\" } }");
+    write(bus, ".cursor/mcp.json", "{}");
+    write(bus, ".cursor/hooks.json", "{ \"version\": 1, \"hooks\": { \"stop\": [ { \"command\": \"./x\" } ] } }\n");
+    write(bus, "opencode.jsonc", "/* all */ {\n  \"mcp\": {\n    // none yet\n  },\n}\n");
+    write(bus, ".vscode/mcp.json", "{\n\t// servers\n\t\"servers\": {},\n\t\"inputs\": []\n}");
+    write(bus, "AGENTS.md", "# Rules\r\n\r\nBe kind.");
+    write(bus, "CLAUDE.md", "\n");
+}
+
+#[test]
+fn all_seven_are_set_up_from_nothing_and_taken_out_again() {
+    let bus = Bus::new();
+    let before = tree(&bus.repo());
+    let result = set_up(&bus, &["--only", ALL]);
+    assert!(every_action(&result).iter().all(|action| action == "created"), "{result:#}");
+    assert_eq!(result["relay"], fs::canonicalize(RELAY).unwrap().to_str().unwrap());
+    let relay = result["relay"].as_str().unwrap();
+    assert_eq!(parsed(&bus, ".mcp.json")["mcpServers"]["relay"]["command"], relay);
+    assert_eq!(parsed(&bus, "opencode.json")["mcp"]["relay"]["command"], json!([relay, "mcp"]));
+    assert_eq!(parsed(&bus, ".vscode/mcp.json")["servers"]["relay"]["type"], "stdio");
+    let stop = &parsed(&bus, ".claude/settings.json")["hooks"]["Stop"][0]["hooks"];
+    assert_eq!(stop[0]["command"], format!("{relay} hook"));
+    assert_eq!((&stop[1]["command"], &stop[1]["asyncRewake"]), (&json!(format!("{relay} hook --idle")), &json!(true)));
+    assert!(read(&bus, ".codex/config.toml").contains("[mcp_servers.relay]"));
+    assert!(read(&bus, ".opencode/plugins/relay.js").contains(&format!("const RELAY = \"{relay}\";")));
+    assert_eq!(read(&bus, "CLAUDE.md").lines().nth(1), Some("@AGENTS.md"));
+    assert!(read(&bus, "AGENTS.md").lines().count() <= 15);
+    assert!(read(&bus, ".agents/skills/relay/SKILL.md").starts_with("---\nname: relay\n"));
+    let removed = set_up(&bus, &["--remove"]);
+    assert!(every_action(&removed).iter().all(|action| action == "removed"), "{removed:#}");
+    assert_eq!(tree(&bus.repo()), before);
+    assert_eq!(set_up(&bus, &["--remove"])["agents"], json!([]), "twice is fine");
+}
+
+#[test]
+fn files_that_are_there_keep_all_that_is_in_them_and_come_back_byte_for_byte() {
+    let bus = Bus::new();
+    zoo(&bus);
+    let before = tree(&bus.repo());
+    let first = set_up(&bus, &["--only", ALL]);
+    let with = tree(&bus.repo());
+    for (path, words) in [
+        (".mcp.json", ["\r\n\t\t\"other\": { \"command\": \"o\" }", "\r\n\t\t\"relay\": {\r\n"]),
+        (
+            ".claude/settings.json",
+            ["    // ours\n", "{ \"hooks\": [{ \"type\": \"command\", \"command\": \"./done.sh\" }] }"],
+        ),
+        (".codex/config.toml", ["  \"/a\", # one\r\n  \"/", "# the end\r\n\r\n[mcp_servers.relay]\r\n"]),
+        (".gemini/settings.json", ["\u{feff}{", "[\"NOTES.md\", \"AGENTS.md\"]"]),
+        (".cursor/hooks.json", ["{ \"command\": \"./x\" }", "hook\""]),
+        ("opencode.jsonc", ["/* all */ {\n", "// none yet\n"]),
+        ("AGENTS.md", ["# Rules\r\n\r\nBe kind.\r\n", "<!-- relay:end -->\r\n"]),
+    ] {
+        let text = read(&bus, path);
+        assert!(words.iter().all(|word| text.contains(word)), "{path}: {text}");
+    }
+    assert_eq!(
+        actions(&first, "opencode")["opencode.jsonc"],
+        "changed",
+        "the one that is there, not another beside it"
+    );
+    let again = set_up(&bus, &["--only", ALL]);
+    assert!(every_action(&again).iter().all(|action| action == "unchanged"), "{again:#}");
+    assert_eq!(tree(&bus.repo()), with, "running it again changes nothing");
+    let copies = tree(&bus.store().join("init"));
+    set_up(&bus, &["--only", ALL]);
+    assert_eq!(tree(&bus.store().join("init")), copies, "and keeps no new copy");
+    let removed = set_up(&bus, &["--remove"]);
+    assert!(
+        every_action(&removed).iter().all(|action| ["restored", "removed"].contains(&action.as_str())),
+        "{removed:#}"
+    );
+    assert_eq!(tree(&bus.repo()), before);
+}
+
+#[test]
+fn copies_are_private_and_lie_beside_the_store() {
+    let bus = Bus::new();
+    zoo(&bus);
+    let before = read(&bus, "AGENTS.md");
+    set_up(&bus, &["--only", ALL]);
+    let folder = bus.store().join("init");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    let files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.iter().all(|path| mode(path) == 0o600), "{files:?}");
+    assert!(files.iter().any(|path| fs::read_to_string(path).is_ok_and(|text| text == before)));
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(folder.join("manifest.json")).unwrap()).unwrap();
+    let entry = manifest["files"].as_array().unwrap().iter().find(|file| file["path"] == "AGENTS.md").unwrap();
+    assert!(folder.join(entry["before"].as_str().unwrap()).is_file() && entry["after"].is_string(), "{entry}");
+}
+
+#[test]
+fn a_dry_run_shows_a_diff_and_changes_nothing() {
+    let bus = Bus::new();
+    zoo(&bus);
+    let before = tree(&bus.repo());
+    let result = set_up(&bus, &["--only", ALL, "--dry-run"]);
+    assert_eq!(tree(&bus.repo()), before);
+    assert!(!bus.home().exists(), "not even a store is made");
+    let files = result["agents"][0]["files"].as_array().unwrap();
+    let diff = files.iter().find(|file| file["path"] == ".claude/settings.json").unwrap()["diff"].as_str().unwrap();
+    assert!(diff.starts_with("--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ "), "{diff}");
+    assert!(diff.contains("\n+    \"sandbox\": {\n") && diff.contains("allowWrite"), "relay's home is shown: {diff}");
+    set_up(&bus, &["--only", ALL]);
+    let with = tree(&bus.repo());
+    let removal = set_up(&bus, &["--remove", "--dry-run"]);
+    assert!(removal["agents"][0]["files"][0]["diff"].as_str().unwrap().contains("\n-"), "{removal:#}");
+    assert_eq!(tree(&bus.repo()), with);
+    let mut shown = command(&bus, &bus.repo(), &["--remove", "--dry-run"]);
+    shown.args(["--project", &bus.key()]);
+    assert_eq!(run(shown).success().result()["dry_run"], true);
+}
+
+#[test]
+fn what_somebody_edited_since_stays_when_relay_goes() {
+    let bus = Bus::new();
+    zoo(&bus);
+    set_up(&bus, &["--only", ALL]);
+    let edit = |path: &str, from: &str, to: &str| write(&bus, path, &read(&bus, path).replacen(from, to, 1));
+    edit(".mcp.json", "\"o\"", "\"mine\"");
+    edit(".claude/settings.json", "\"model\": \"x\"", "\"model\": /* better */ \"y\"");
+    edit(".codex/config.toml", "model = \"x\"", "model = \"y\"");
+    edit("AGENTS.md", "Be kind.", "Be kind. Be quick.");
+    edit(".cursor/mcp.json", "{\n  \"mcpServers\": {", "{\n  \"mcpServers\": {\n    \"new\": {},");
+    let removed = set_up(&bus, &["--remove"]);
+    assert_eq!(actions(&removed, "claude")[".claude/settings.json"], "changed");
+    assert_eq!(actions(&removed, "opencode")["opencode.jsonc"], "restored");
+    assert_eq!(
+        read(&bus, ".mcp.json"),
+        "{\r\n\t\"mcpServers\": {\r\n\t\t\"other\": { \"command\": \"mine\" }\r\n\t}\r\n}\r\n"
+    );
+    let claude = read(&bus, ".claude/settings.json");
+    assert!(claude.contains("\"model\": /* better */ \"y\"") && claude.contains("./done.sh"), "{claude}");
+    assert_eq!(read(&bus, "AGENTS.md"), "# Rules\r\n\r\nBe kind. Be quick.\r\n");
+    assert_eq!(read(&bus, ".cursor/mcp.json"), "{\n  \"mcpServers\": {\n    \"new\": {}\n  }\n}");
+    assert!(read(&bus, ".codex/config.toml").contains("model = \"y\"\r\n"));
+    let left: Vec<String> =
+        tree(&bus.repo()).into_values().flatten().map(|text| String::from_utf8(text).unwrap()).collect();
+    assert!(!left.iter().any(|text| text.contains("relay")), "{left:#?}");
+}
+
+#[test]
+fn what_an_older_relay_wrote_is_brought_up_to_date_and_still_goes_as_it_came() {
+    let bus = Bus::new();
+    write(&bus, "AGENTS.md", "# Rules\n");
+    set_up(&bus, &["--only", "claude,opencode"]);
+    // As if another release had written it: other words, another place of the program, an event more.
+    let store = bus.store().join("init/manifest.json");
+    let hash = |text: &str| {
+        use sha2::{Digest, Sha256};
+        relay_core::domain::event::hex(&Sha256::digest(text.as_bytes()))
+    };
+    let mut manifest = fs::read_to_string(&store).unwrap();
+    for (path, from, to) in [
+        ("AGENTS.md", "## Working beside other agents: relay", "## Old words"),
+        (".mcp.json", "\"command\": \"", "\"command\": \"/old"),
+        (
+            ".claude/settings.json",
+            "\"SessionStart\": [",
+            "\"PreCompact\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"relay hook\" }] }],\n    \"SessionStart\": [",
+        ),
+    ] {
+        let (new, old) = (read(&bus, path), read(&bus, path).replacen(from, to, 1));
+        assert_ne!(new, old, "{path}");
+        manifest = manifest.replace(&hash(&new), &hash(&old));
+        write(&bus, path, &old);
+    }
+    fs::write(&store, manifest).unwrap();
+    let result = set_up(&bus, &["--only", "claude,opencode"]);
+    for path in ["AGENTS.md", ".mcp.json", ".claude/settings.json"] {
+        assert_eq!(actions(&result, "claude")[path], "changed", "{path}");
+    }
+    assert!(!read(&bus, "AGENTS.md").contains("Old words") && !read(&bus, ".mcp.json").contains("/old"));
+    assert!(parsed(&bus, ".claude/settings.json")["hooks"].get("PreCompact").is_none());
+    set_up(&bus, &["--remove"]);
+    assert_eq!(read(&bus, "AGENTS.md"), "# Rules\n");
+    assert_eq!(tree(&bus.repo()).len(), 1);
+}
+
+#[test]
+fn a_clone_that_came_with_relay_in_it_is_rid_of_it_too() {
+    let bus = Bus::new();
+    write(&bus, "AGENTS.md", "# Rules\n");
+    set_up(&bus, &["--only", "claude,codex"]);
+    fs::remove_dir_all(bus.home()).unwrap();
+    let again = set_up(&bus, &["--only", "claude"]);
+    assert!(every_action(&again).iter().all(|action| action == "unchanged"), "{again:#}");
+    let removed = set_up(&bus, &["--remove", "--only", "codex"]);
+    assert_eq!(actions(&removed, "codex")["AGENTS.md"], "unchanged", "Claude Code needs it: {removed:#}");
+    assert!(!bus.repo().join(".codex/hooks.json").exists());
+    set_up(&bus, &["--remove"]);
+    assert_eq!(read(&bus, "AGENTS.md"), "# Rules\n");
+    assert!(tree(&bus.repo()).values().flatten().count() == 1, "{:#?}", tree(&bus.repo()));
+}
+
+#[test]
+fn agents_are_found_by_program_by_what_they_keep_and_by_the_project() {
+    let bus = Bus::new();
+    let none = init(&bus, &bus.repo(), &[]).success();
+    assert_eq!(none.result()["agents"], json!([]));
+    assert!(none.json()["next"][0].as_str().unwrap().contains("--only claude,"), "{}", none.stdout);
+    assert!(!bus.home().exists());
+    fs::create_dir(bus.path("bin")).unwrap();
+    symlink(RELAY, bus.path("bin/gemini")).unwrap();
+    fs::write(bus.path("bin/codex"), "not a program").unwrap();
+    fs::create_dir(bus.path(".claude")).unwrap();
+    fs::create_dir(bus.repo().join(".cursor")).unwrap();
+    let result = set_up(&bus, &[]);
+    let found: Vec<(String, bool, String)> = result["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| {
+            (
+                agent["name"].as_str().unwrap().to_owned(),
+                agent["detected"] == true,
+                agent["because"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    let claude = format!("there is {}", bus.path(".claude").display());
+    let expected =
+        [("claude", claude.as_str()), ("gemini", "`gemini` is a program here"), ("cursor", "the project has .cursor")];
+    assert_eq!(found, expected.map(|(name, because)| (name.to_owned(), true, because.to_owned())));
+    let named = set_up(&bus, &["--only", "opencode"]);
+    assert_eq!((&named["agents"][0]["detected"], &named["agents"][0]["because"]), (&json!(false), &Value::Null));
+}
+
+#[test]
+fn an_agent_that_there_is_not_is_refused_with_those_that_there_are() {
+    let bus = Bus::new();
+    let refused = init(&bus, &bus.repo(), &["--only", "claude,emacs"]).fails("INPUT_INVALID");
+    let message = refused.error()["message"].as_str().unwrap().to_owned();
+    assert!(ALL.split(',').all(|word| message.contains(word)) && message.contains("emacs"), "{message}");
+    assert!(tree(&bus.repo()).is_empty() && !bus.home().exists());
+}
+
+#[test]
+fn the_program_is_called_relay_where_that_is_this_program() {
+    let bus = Bus::new();
+    fs::create_dir(bus.path("bin")).unwrap();
+    symlink(RELAY, bus.path("bin/relay")).unwrap();
+    let result = set_up(&bus, &["--only", ALL]);
+    assert_eq!(result["relay"], "relay");
+    assert_eq!(parsed(&bus, ".codex/hooks.json")["hooks"]["Stop"][0]["hooks"][0]["command"], "relay hook");
+    assert_eq!(parsed(&bus, ".mcp.json")["mcpServers"]["relay"]["command"], "relay");
+    assert_eq!(result["notes"], json!([]));
+    let elsewhere = Bus::new();
+    let notes = set_up(&elsewhere, &["--only", "claude"])["notes"].clone();
+    assert!(notes[0].as_str().unwrap().contains("a path of this machine"), "{notes}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_left_alone_and_the_others_are_done() {
+    let bus = Bus::new();
+    write(&bus, ".claude/settings.json", "{ broken");
+    write(&bus, ".codex/config.toml", "a = = 1\n");
+    fs::write(bus.repo().join("AGENTS.md"), [0xff, 0xfe, 0x00]).unwrap();
+    let run = init(&bus, &bus.repo(), &["--only", "claude,codex"]);
+    assert_eq!(run.status, 2, "{}", run.stdout);
+    let result = run.result();
+    let claude = actions(&result, "claude");
+    assert_eq!((claude[".claude/settings.json"].as_str(), claude[".mcp.json"].as_str()), ("failed", "created"));
+    assert_eq!(claude["AGENTS.md"], "failed");
+    assert_eq!(actions(&result, "codex")[".codex/config.toml"], "failed");
+    let files = result["agents"][0]["files"].as_array().unwrap();
+    let settings = files.iter().find(|file| file["path"] == ".claude/settings.json").unwrap();
+    assert!(settings["why"].as_str().unwrap().starts_with("is no JSON"), "{settings}");
+    assert!(settings["by_hand"].as_str().unwrap().contains("\"PreToolUse\""), "{settings}");
+    assert_eq!(read(&bus, ".claude/settings.json"), "{ broken");
+    let removed = init(&bus, &bus.repo(), &["--remove"]);
+    assert_eq!(actions(&removed.result(), "claude")[".mcp.json"], "removed");
+    assert_eq!(read(&bus, ".codex/config.toml"), "a = = 1\n");
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_left_alone() {
+    let bus = Bus::new();
+    write(&bus, ".mcp.json", "{}\n");
+    fs::set_permissions(bus.repo().join(".mcp.json"), fs::Permissions::from_mode(0o444)).unwrap();
+    let run = init(&bus, &bus.repo(), &["--only", "claude"]);
+    assert_eq!((run.status, actions(&run.result(), "claude")[".mcp.json"].as_str()), (6, "failed"), "{}", run.stdout);
+    assert_eq!(read(&bus, ".mcp.json"), "{}\n");
+    set_up(&bus, &["--remove"]);
+    assert_eq!(read(&bus, ".mcp.json"), "{}\n");
+}
+
+#[test]
+fn modes_stay_as_they_are() {
+    let bus = Bus::new();
+    write(&bus, ".mcp.json", "{}\n");
+    let mode = |path: &str| fs::metadata(bus.repo().join(path)).unwrap().permissions().mode() & 0o777;
+    fs::set_permissions(bus.repo().join(".mcp.json"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(bus.repo(), fs::Permissions::from_mode(0o750)).unwrap();
+    set_up(&bus, &["--only", "claude"]);
+    assert_eq!((mode(".mcp.json"), mode("AGENTS.md")), (0o640, 0o640), "a new one is as open as its folder");
+}
+
+#[test]
+fn links_are_followed_inside_the_project_and_not_out_of_it() {
+    let bus = Bus::new();
+    write(&bus, "docs/agents.md", "# Rules\n");
+    symlink("docs/agents.md", bus.repo().join("AGENTS.md")).unwrap();
+    symlink("AGENTS.md", bus.repo().join("CLAUDE.md")).unwrap();
+    fs::create_dir(bus.path("outside")).unwrap();
+    fs::write(bus.path("outside/mcp.json"), "{}").unwrap();
+    symlink(bus.path("outside/mcp.json"), bus.repo().join(".mcp.json")).unwrap();
+    symlink(bus.path("outside"), bus.repo().join(".codex")).unwrap();
+    symlink("nowhere", bus.repo().join("opencode.json")).unwrap();
+    let before = tree(&bus.repo().join("docs"));
+    let run = init(&bus, &bus.repo(), &["--only", "claude,codex,opencode"]);
+    assert_eq!(run.status, 2, "{}", run.stdout);
+    let result = run.result();
+    let claude = actions(&result, "claude");
+    assert_eq!((claude["AGENTS.md"].as_str(), claude[".mcp.json"].as_str()), ("changed", "failed"));
+    assert!(!claude.contains_key("CLAUDE.md"), "it is the same file");
+    assert_eq!(actions(&result, "codex")[".codex/config.toml"], "failed");
+    assert_eq!(actions(&result, "opencode")["opencode.json"], "failed");
+    assert_eq!(read(&bus, "docs/agents.md").matches("relay:begin").count(), 1);
+    assert!(bus.repo().join("AGENTS.md").is_symlink());
+    assert_eq!(fs::read_dir(bus.path("outside")).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(bus.path("outside/mcp.json")).unwrap(), "{}");
+    init(&bus, &bus.repo(), &["--remove"]);
+    assert_eq!(tree(&bus.repo().join("docs")), before);
+    assert!(bus.repo().join("AGENTS.md").is_symlink());
+}
+
+#[test]
+fn claude_code_is_not_told_twice_what_to_read() {
+    let bus = Bus::new();
+    write(&bus, "CLAUDE.md", "See the rules:\n@AGENTS.md\n");
+    let result = set_up(&bus, &["--only", "claude"]);
+    assert_eq!(actions(&result, "claude")["CLAUDE.md"], "unchanged");
+    set_up(&bus, &["--remove"]);
+    assert_eq!(read(&bus, "CLAUDE.md"), "See the rules:\n@AGENTS.md\n");
+}
+
+#[test]
+fn a_skill_that_somebody_wrote_or_edited_is_theirs() {
+    let bus = Bus::new();
+    write(&bus, ".claude/skills/relay/SKILL.md", "mine\n");
+    let run = init(&bus, &bus.repo(), &["--only", "claude,codex"]);
+    assert_eq!(actions(&run.result(), "claude")[".claude/skills/relay/SKILL.md"], "failed");
+    let path = ".agents/skills/relay/SKILL.md";
+    write(&bus, path, &format!("{}more\n", read(&bus, path)));
+    let run = init(&bus, &bus.repo(), &["--remove"]);
+    assert_eq!((run.status, actions(&run.result(), "codex")[path].as_str()), (2, "failed"));
+    assert!(read(&bus, path).ends_with("more\n") && read(&bus, ".claude/skills/relay/SKILL.md") == "mine\n");
+}
+
+#[test]
+fn what_agents_share_stays_until_the_last_of_them_goes() {
+    let bus = Bus::new();
+    set_up(&bus, &["--only", "codex,gemini,copilot"]);
+    set_up(&bus, &["--only", "claude"]);
+    let removed = set_up(&bus, &["--remove", "--only", "copilot"]);
+    let copilot = actions(&removed, "copilot");
+    assert_eq!((copilot[".mcp.json"].as_str(), copilot[".github/hooks/relay.json"].as_str()), ("unchanged", "removed"));
+    let claude = actions(&set_up(&bus, &["--remove", "--only", "claude"]), "claude");
+    assert_eq!((claude[".mcp.json"].as_str(), claude["AGENTS.md"].as_str()), ("removed", "unchanged"));
+    set_up(&bus, &["--remove", "--only", "codex,gemini"]);
+    assert!(tree(&bus.repo()).is_empty(), "{:#?}", tree(&bus.repo()));
+}
+
+#[test]
+fn vs_code_has_hooks_of_its_own_only_where_it_does_not_read_claude_codes() {
+    let bus = Bus::new();
+    let alone = set_up(&bus, &["--only", "vscode"]);
+    assert_eq!(actions(&alone, "vscode")[".github/hooks/relay.json"], "created");
+    let both = set_up(&bus, &["--only", "claude"]);
+    assert_eq!(actions(&both, "vscode")[".github/hooks/relay.json"], "removed");
+    let together = set_up(&bus, &["--only", "vscode"]);
+    assert!(!actions(&together, "vscode").contains_key(".github/hooks/relay.json"));
+    let next = together["agents"][0]["next"].as_array().unwrap();
+    assert!(next.iter().any(|line| line.as_str().unwrap().contains(".claude/settings.json")), "{next:?}");
+    let without = set_up(&bus, &["--remove", "--only", "claude"]);
+    assert!(without["agents"][0]["next"][0].as_str().unwrap().contains("relay init --only vscode"), "{without:#}");
+}
+
+#[test]
+fn a_linked_work_tree_has_its_own_files_and_says_so() {
+    let bus = Bus::new();
+    bus.track(&["a"]);
+    bus.git(&["worktree", "add", "-q", "../linked"]);
+    let linked = bus.path("linked");
+    set_up(&bus, &["--only", "claude,codex"]);
+    let result = init(&bus, &linked, &["--only", "claude,codex"]).success().result();
+    assert_eq!((&result["project"], &result["root"]), (&json!(bus.key()), &json!(fs::canonicalize(&linked).unwrap())));
+    assert!(result["notes"][0].as_str().unwrap().contains("linked work tree"), "{result:#}");
+    assert!(linked.join(".claude/settings.json").exists());
+    assert!(!linked.join(".codex").exists(), "Codex reads those of the main one");
+    let next = result["agents"][1]["next"][0].as_str().unwrap();
+    assert!(next.contains(&format!("relay init --only codex --project {}", bus.key())), "{next}");
+    init(&bus, &linked, &["--remove"]).success();
+    assert_eq!(tree(&linked).len(), 1);
+    assert!(bus.repo().join(".claude/settings.json").exists(), "the main one keeps its own");
+    assert!(bus.relay("", ["health"]).success().result()["store"]["events"].is_number(), "one project, one store");
+}
+
+#[test]
+fn there_must_be_a_place_for_the_files() {
+    let bus = Bus::new();
+    fs::create_dir(bus.path("plain")).unwrap();
+    init(&bus, &bus.path("plain"), &["--only", "claude"]).fails("PROJECT_UNRESOLVED");
+    let named = fs::canonicalize(bus.path("plain")).unwrap();
+    init(&bus, &bus.repo(), &["--only", "claude", "--project", named.to_str().unwrap()]).success();
+    assert!(named.join(".mcp.json").exists() && tree(&bus.repo()).is_empty());
+    bus.git(&["init", "-q", "--bare", "../bare.git"]);
+    let refused = init(&bus, &bus.path("bare.git"), &["--only", "claude"]).fails("INPUT_INVALID");
+    assert!(refused.stdout.contains("bare repository"), "{}", refused.stdout);
+    assert!(!bus.path("bare.git/.mcp.json").exists());
+}
+
+#[test]
+fn a_project_that_moved_can_still_be_rid_of_relay() {
+    let bus = Bus::new();
+    write(&bus, "AGENTS.md", "# Rules");
+    set_up(&bus, &["--only", "claude"]);
+    let (old, new) = (bus.key(), bus.path("elsewhere"));
+    fs::rename(bus.repo(), &new).unwrap();
+    let mut moved = bus.args("", ["project", "move", &old, new.to_str().unwrap()]);
+    run(std::mem::replace(moved.current_dir(&new), std::process::Command::new("true"))).success();
+    init(&bus, &new, &["--remove"]).success();
+    assert_eq!(tree(&new), BTreeMap::from([(PathBuf::from("AGENTS.md"), Some(b"# Rules".to_vec()))]));
+}
+
+#[test]
+fn people_read_what_was_done_and_what_is_left_to_them() {
+    let bus = Bus::new();
+    let mut shown = bus.command();
+    shown.env("PATH", bus.path("bin")).args(["init", "--only", "claude"]);
+    let text = run(shown).success().stdout;
+    for words in [
+        "Claude Code (not found here)\n",
+        "  created   .mcp.json\n",
+        "  next: say yes when Claude Code asks",
+        "relay init --remove",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+    let mut again = bus.command();
+    again.env("PATH", bus.path("bin")).args(["init"]);
+    let text = run(again).success().stdout;
+    assert!(text.contains("Nothing to do") && !text.contains("next:"), "{text}");
+}
