@@ -63,6 +63,7 @@ mod i12_idempotency;
 mod i12_recovery;
 mod i12_steps;
 mod init;
+mod init_real;
 mod interrupted;
 mod line;
 mod listening;

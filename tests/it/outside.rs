@@ -57,6 +57,15 @@ pub fn lefthook() -> PathBuf {
     folders.iter().find(|folder| folder.is_dir()).expect("npm installed a lefthook").join("bin/lefthook")
 }
 
+pub fn opencode(bus: &Bus) -> Command {
+    let folder = npm().join("node_modules");
+    let folders = ["opencode-linux-x64", "opencode-linux-arm64"].map(|name| folder.join(name).join("bin"));
+    let folder = folders.iter().find(|folder| folder.is_dir()).expect("npm installed an opencode");
+    let mut command = bounded(&folder.join("opencode"));
+    bus.environment(&mut command);
+    command
+}
+
 pub fn python(bus: &Bus) -> Command {
     let mut command = bounded(&venv().join("venv/bin/python"));
     bus.environment(&mut command);

@@ -1,0 +1,198 @@
+//! What `relay init` writes, read by the programs that it is written for, in a network of their own in which there is nothing.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::bus::{Bus, RELAY, Run, run};
+use crate::outside;
+
+/// A project that was set up for one agent, and a home for that agent.
+fn prepared(agent: &str) -> (Bus, PathBuf) {
+    let bus = Bus::new();
+    bus.relay("", ["init", "--only", agent]).success();
+    let home = bus.path("user");
+    fs::create_dir(&home).unwrap();
+    (bus, home)
+}
+
+/// The command in the project, with nothing but itself to talk to.
+fn alone(bus: &Bus, command: &Command) -> Command {
+    let mut apart = Command::new("unshare");
+    apart.args(["--net", "sh", "-c", r#"ip link set lo up && exec "$0" "$@""#]);
+    apart.arg(command.get_program()).args(command.get_args());
+    apart.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    apart.env("NO_COLOR", "1").env("HOME", bus.path("user")).current_dir(bus.repo());
+    apart
+}
+
+fn asked(bus: &Bus, mut command: Command, args: &[&str]) -> Run {
+    command.args(args);
+    run(alone(bus, &command)).success()
+}
+
+fn said(run: &Run) -> String {
+    format!("{}{}", run.stdout, run.stderr)
+}
+
+fn codex(bus: &Bus) -> Command {
+    let mut command = outside::node(bus);
+    command.arg(outside::npm().join("node_modules/@openai/codex/bin/codex.js"));
+    command
+}
+
+#[test]
+fn claude_code_takes_the_server_and_the_hooks() {
+    let (bus, home) = prepared("claude");
+    let trust = json!({"projects": {bus.key(): {"hasTrustDialogAccepted": true}}});
+    fs::write(home.join(".claude.json"), trust.to_string()).unwrap();
+    let asked_of = |args: &[&str]| said(&asked(&bus, outside::claude(&bus), args));
+    let listed = asked_of(&["mcp", "list"]);
+    assert!(listed.contains("relay: ") && listed.contains("Pending approval"), "{listed}");
+    let approval = bus.repo().join(".claude/settings.local.json");
+    fs::write(&approval, json!({"enabledMcpjsonServers": ["relay"]}).to_string()).unwrap();
+    let one = asked_of(&["mcp", "get", "relay"]);
+    assert!(one.contains("Connected") && one.contains("Args: mcp"), "{one}");
+    let sound = asked_of(&["doctor"]);
+    assert!(!sound.contains("Invalid settings") && sound.contains("No installation issues found"), "{sound}");
+    // It would say so.
+    fs::write(&approval, json!({"hooks": {"NoSuchEvent": []}}).to_string()).unwrap();
+    let unsound = asked_of(&["doctor"]);
+    assert!(unsound.contains("NoSuchEvent"), "{unsound}");
+}
+
+#[test]
+fn gemini_cli_takes_the_server_and_reads_its_settings() {
+    let (bus, home) = prepared("gemini");
+    fs::create_dir(home.join(".gemini")).unwrap();
+    fs::write(home.join(".gemini/trustedFolders.json"), json!({bus.key(): "TRUST_FOLDER"}).to_string()).unwrap();
+    let gemini = || {
+        let mut command = outside::node(&bus);
+        command.arg(outside::npm().join("node_modules/@google/gemini-cli/bundle/gemini.js"));
+        command
+    };
+    let listed = said(&asked(&bus, gemini(), &["mcp", "list"]));
+    let line = listed.lines().find(|line| line.contains("relay: ")).unwrap_or_else(|| panic!("{listed}"));
+    assert!(line.contains("Connected"), "{listed}");
+    assert!(!listed.contains("Invalid"), "{listed}");
+    let skills = said(&asked(&bus, gemini(), &["skills", "list"]));
+    assert!(skills.contains("relay"), "{skills}");
+}
+
+/// What Codex answers to a question of its protocol.
+fn told(bus: &Bus, method: &str, parameters: &Value) -> Value {
+    let mut command = codex(bus);
+    command.arg("app-server");
+    let mut codex = alone(bus, &command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = codex.stdin.take().unwrap();
+    let client = json!({"clientInfo": {"name": "relay", "title": "relay", "version": "0"}});
+    for message in [
+        json!({"id": 1, "method": "initialize", "params": client}),
+        json!({"method": "initialized"}),
+        json!({"id": 2, "method": method, "params": parameters}),
+    ] {
+        writeln!(input, "{message}").unwrap();
+    }
+    let lines = BufReader::new(codex.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    let answers = lines.map(|line| serde_json::from_str::<Value>(&line).unwrap());
+    let answer = answers.into_iter().find(|answer| answer["id"] == 2).expect("it answers");
+    drop(input);
+    codex.wait().unwrap();
+    answer["result"].clone()
+}
+
+#[test]
+fn codex_takes_the_server_and_the_hooks() {
+    let (bus, home) = prepared("codex");
+    fs::create_dir(home.join(".codex")).unwrap();
+    let trust = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", bus.key());
+    fs::write(home.join(".codex/config.toml"), trust).unwrap();
+    let one = asked(&bus, codex(&bus), &["mcp", "get", "relay"]).stdout;
+    assert!(one.contains("enabled: true") && one.contains("args: mcp"), "{one}");
+    let told = told(&bus, "hooks/list", &json!({"cwds": [bus.key()]}));
+    let here = &told["data"][0];
+    assert_eq!((&here["errors"], &here["warnings"]), (&json!([]), &json!([])), "{told:#}");
+    let hooks = here["hooks"].as_array().unwrap();
+    assert_eq!(hooks.len(), 8, "{told:#}");
+    let line = format!("{} hook", fs::canonicalize(RELAY).unwrap().display());
+    assert!(hooks.iter().all(|hook| hook["command"] == line.as_str() && hook["enabled"] == true), "{told:#}");
+}
+
+#[test]
+fn opencode_takes_the_server() {
+    let (bus, _home) = prepared("opencode");
+    let listed = said(&asked(&bus, outside::opencode(&bus), &["mcp", "list"]));
+    assert!(listed.contains("relay") && listed.contains("connected"), "{listed}");
+}
+
+/// What the plugin does with an answer of relay's, or of whatever stands where relay should be.
+fn plugged(answer: &str) -> Value {
+    let bus = Bus::new();
+    bus.relay("", ["init", "--only", "opencode"]).success();
+    let stand_in = bus.path("relay");
+    fs::write(&stand_in, format!("#!/bin/sh\ncat > {}\n{answer}\n", bus.path("asked").display())).unwrap();
+    fs::set_permissions(&stand_in, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let plugin = fs::read_to_string(bus.repo().join(".opencode/plugins/relay.js")).unwrap();
+    let relay = fs::canonicalize(RELAY).unwrap();
+    fs::write(bus.path("plugin.mjs"), plugin.replace(relay.to_str().unwrap(), stand_in.to_str().unwrap())).unwrap();
+    let script = r#"
+        import { Relay } from "./plugin.mjs";
+        const prompts = [];
+        let prompted;
+        const woken = new Promise((resolve) => (prompted = resolve));
+        const client = { session: { promptAsync: async (prompt) => { prompts.push(prompt); prompted(); } } };
+        const hooks = await Relay({ client, directory: process.cwd() });
+        const call = { tool: "edit", sessionID: "ses_1", callID: "call_1" };
+        let denied = null;
+        await hooks["tool.execute.before"](call, { args: { filePath: "/x" } }).catch((fault) => (denied = fault.message));
+        const output = { output: "done" };
+        await hooks["tool.execute.after"]({ ...call, args: { filePath: "/x" } }, output);
+        const parts = [{ type: "text", text: "hello" }];
+        await hooks["chat.message"]({ sessionID: "ses_1", model: { providerID: "p", modelID: "m" } }, { parts });
+        await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_1" } } });
+        if (process.argv[2] === "wakes") await woken;
+        console.log(JSON.stringify({ denied, output: output.output, text: parts[0].text, prompts }));
+    "#;
+    fs::write(bus.path("drive.mjs"), script).unwrap();
+    let mut node = outside::node(&bus);
+    node.arg(bus.path("drive.mjs")).current_dir(bus.path(""));
+    if answer.contains("prompt") {
+        node.arg("wakes");
+    }
+    let mut done = run(node).success().json();
+    done["asked"] =
+        serde_json::from_str(&fs::read_to_string(bus.path("asked")).unwrap_or_default()).unwrap_or_default();
+    done
+}
+
+#[test]
+fn the_plugin_applies_what_relay_answers() {
+    let context = plugged(r#"echo '{"context":"mail"}'"#);
+    assert_eq!((&context["denied"], &context["output"]), (&Value::Null, &json!("done\n\nmail")));
+    assert_eq!(context["text"], "hello\n\nmail");
+    let deny = plugged(r#"echo '{"deny":"held by BlueLake"}'"#);
+    assert_eq!(deny["denied"], "held by BlueLake");
+    let prompt = plugged(r#"echo '{"prompt":"you have mail"}'"#);
+    let body = json!([{"path": {"id": "ses_1"}, "body": {"parts": [{"type": "text", "text": "you have mail"}]}}]);
+    assert_eq!(prompt["prompts"], body);
+    let asked = &prompt["asked"];
+    assert_eq!(
+        (&asked["relay_plugin"], &asked["version"], &asked["session_id"]),
+        (&json!("opencode"), &json!(1), &json!("ses_1"))
+    );
+    assert_eq!((&asked["hook_event_name"], &asked["model"]), (&json!("session.idle"), &json!("p/m")));
+}
+
+#[test]
+fn the_plugin_is_never_in_the_way() {
+    for broken in ["echo nonsense", "exit 2", "echo '[1]'; exit 1", "kill -9 $$", "echo null", ""] {
+        let done = plugged(broken);
+        let expected = json!({"denied": null, "output": "done", "text": "hello", "prompts": []});
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(done[name], *value, "{broken}: {done}");
+        }
+    }
+}
