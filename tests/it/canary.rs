@@ -309,7 +309,7 @@ impl Cage {
 const RUN_GIT: [&str; 4] = ["drain", "redact", "archive", "doctor"];
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 62] = [
+const COMMANDS: [(&str, &[&str]); 65] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -365,6 +365,9 @@ const COMMANDS: [(&str, &[&str]); 62] = [
     ("", &["rebuild", "archive"]),
     ("", &["rebuild", "store", "--from-archive"]),
     ("", &["rebuild", "store", "--from-backup", "BACKUP"]),
+    ("", &["guard", "status"]),
+    ("RedForest", &["guard", "pre-commit"]),
+    ("RedForest", &["guard", "pre-push"]),
     ("", &["project", "list"]),
     ("", &["token", "human"]),
     ("", &["mcp"]),

@@ -264,6 +264,12 @@ fn every_answer_is_shown_by_example() {
     story.show("BlueLake", "prepare --thread bd-123");
     story.show("RedForest", "reserve src/auth.rs --reason bd-123 --ttl 30m");
     story.show("RedForest", "reserve src/auth.rs --if-free");
+    std::fs::write(story.bus.repo().join("src/new.rs"), "line\n").unwrap();
+    story.bus.git(&["add", "src/new.rs"]);
+    for word in ["install", "status", "pre-commit", "remove"] {
+        story.show("RedForest", &format!("guard {word}"));
+    }
+    story.bus.git(&["rm", "-q", "--force", "src/new.rs"]);
     story.bus.relay("GreenHill", ["start"]).success();
     story.show("GreenHill", "policy contacts_only");
     story.show("RedForest", "send --to BlueLake --cc human --thread bd-123 --subject 'Login: API changed' --body 'See src/auth.rs' --ack-required");

@@ -78,7 +78,17 @@ pub(super) fn on_paths(
     let wanted = Wanted::of_paths(ctx, paths);
     let near = neighbours(facts, me, &wanted, ctx.now)?;
     let clashes = clashes(facts, me, &near, true, ctx.now)?;
-    clashes.iter().map(|clash| shape(ctx, facts, &wanted, clash)).collect()
+    // Ten thousand claims have few holders.
+    let mut silent: HashMap<String, bool> = HashMap::new();
+    let mut shapes = Vec::with_capacity(clashes.len());
+    for clash in &clashes {
+        let key = clash.theirs.holder.key();
+        let known = silent.get(&key).copied();
+        let is_silent = known.map_or_else(|| is_silent(ctx, facts, &clash.theirs), Ok)?;
+        silent.insert(key, is_silent);
+        shapes.push(shaped(&wanted, clash, is_silent));
+    }
+    Ok(shapes)
 }
 
 pub(super) fn is_silent(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation) -> Result<bool> {
@@ -86,13 +96,21 @@ pub(super) fn is_silent(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation) -
 }
 
 pub(super) fn shape(ctx: &Ctx<'_>, facts: &dyn Facts, wanted: &Wanted, clash: &Clash) -> Result<ConflictShape> {
+    Ok(shaped(wanted, clash, is_silent(ctx, facts, &clash.theirs)?))
+}
+
+fn shaped(wanted: &Wanted, clash: &Clash, silent: bool) -> ConflictShape {
     let overlaps = wanted.claims[clash.wanted].pattern.as_str().to_owned();
-    Ok(ConflictShape { overlaps, ..found(ctx, facts, &clash.theirs, clash.example.clone())? })
+    ConflictShape { overlaps, ..under(&clash.theirs, clash.example.clone(), silent) }
 }
 
 /// Somebody's claim that a path was found under.
 pub(super) fn found(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation, path: String) -> Result<ConflictShape> {
-    Ok(ConflictShape {
+    Ok(under(claim, path, is_silent(ctx, facts, claim)?))
+}
+
+fn under(claim: &Reservation, path: String, silent: bool) -> ConflictShape {
+    ConflictShape {
         id: claim.id,
         pattern: claim.pattern.clone(),
         holder: claim.holder.to_string(),
@@ -102,6 +120,6 @@ pub(super) fn found(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation, path:
         example: path,
         worktree: None,
         reason: claim.reason.as_ref().map(ToString::to_string),
-        silent: is_silent(ctx, facts, claim)?,
-    })
+        silent,
+    }
 }

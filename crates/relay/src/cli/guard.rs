@@ -16,7 +16,7 @@ use crate::guard::{self, Hook, Row, State};
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Action {
-    /// Put the hooks where git looks for them, before or behind what is there
+    /// Put the hooks where git looks for them, behind what is there
     ///
     /// A hook that is there runs first, and what it says counts. Where husky, lefthook, pre-commit or a folder of several
     /// repositories has the hooks, nothing is written, and the lines to add are shown.
