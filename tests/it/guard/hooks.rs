@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::yard::{commit, edit, git, guard, guarded, script, snapshot, states, warned, yard};
+use super::yard::{commit, edit, git, guard, guarded, relay_in, script, snapshot, states, warned, yard};
 use crate::bus::{Bus, RELAY, run};
 use crate::privilege;
 
@@ -173,24 +173,14 @@ fn a_folder_of_the_work_tree_is_everybodys() {
     git(&bus, &bus.repo(), "", &["config", "core.hooksPath", ".githooks"]).success();
     let error = refused(&bus, &bus.repo(), "not this repository's alone");
     // What is there already needs no first line.
-    let texts: Vec<_> =
-        error["details"]["add"].as_array().unwrap().iter().map(|add| add["text"].as_str().unwrap()).collect();
-    assert_eq!(texts.map_starts(), [false, true]);
+    let additions = error["details"]["add"].as_array().unwrap();
+    let begins = |add: &serde_json::Value| add["text"].as_str().unwrap().starts_with("#!/bin/sh\n");
+    assert_eq!(additions.iter().map(begins).collect::<Vec<_>>(), [false, true], "{error}");
     // The same by a link.
     git(&bus, &bus.repo(), "", &["config", "--unset", "core.hooksPath"]).success();
     fs::remove_dir_all(hooks(&bus)).unwrap();
     symlink("../.githooks", hooks(&bus)).unwrap();
     refused(&bus, &bus.repo(), "not this repository's alone");
-}
-
-trait Starts {
-    fn map_starts(&self) -> Vec<bool>;
-}
-
-impl Starts for Vec<&str> {
-    fn map_starts(&self) -> Vec<bool> {
-        self.iter().map(|text| text.starts_with("#!/bin/sh\n")).collect()
-    }
 }
 
 #[test]
@@ -240,16 +230,9 @@ fn nothing_is_committed_in_a_bare_repository_but_in_its_worktrees() {
     assert!(bare.join("hooks/pre-commit").exists());
     // The bare repository is a project of its own.
     for agent in ["GreenHill", "RedForest"] {
-        run({
-            let mut command = bus.args(agent, ["start"]);
-            command.current_dir(&tree);
-            command
-        })
-        .success();
+        relay_in(&bus, &tree, agent, &["start"]).success();
     }
-    let mut claim = bus.args("RedForest", ["reserve", "src/**"]);
-    claim.current_dir(&tree);
-    run(claim).success();
+    relay_in(&bus, &tree, "RedForest", &["reserve", "src/**"]).success();
     assert!(warned(&commit(&bus, &tree, "GreenHill", "src/a.rs").success()));
 }
 
@@ -265,16 +248,9 @@ fn a_submodule_has_hooks_of_its_own() {
     assert!(bus.repo().join(".git/modules/part/hooks/pre-commit").exists());
     assert!(!hooks(&bus).join("pre-commit").exists());
     for agent in ["GreenHill", "RedForest"] {
-        run({
-            let mut command = bus.args(agent, ["start"]);
-            command.current_dir(&part);
-            command
-        })
-        .success();
+        relay_in(&bus, &part, agent, &["start"]).success();
     }
-    let mut claim = bus.args("RedForest", ["reserve", "src/**"]);
-    claim.current_dir(&part);
-    run(claim).success();
+    relay_in(&bus, &part, "RedForest", &["reserve", "src/**"]).success();
     assert!(warned(&commit(&bus, &part, "GreenHill", "src/a.rs").success()));
 }
 
@@ -309,6 +285,21 @@ fn a_hook_that_cannot_go_by_another_name_is_not_moved() {
         assert_eq!(add.as_array().unwrap().len(), 1, "{add}");
         assert!(add[0]["file"].as_str().unwrap().ends_with(".git/hooks/pre-push"), "{add}");
     }
+}
+
+#[test]
+fn a_hook_that_calls_the_guard_itself_is_left_to_do_so() {
+    let bus = yard();
+    let path = hooks(&bus).join("pre-push");
+    script(&path, "#!/bin/sh\n# goes by ${0##*/}\n", 0o755);
+    let error = refused(&bus, &bus.repo(), "pre-push is somebody else's");
+    let line = error["details"]["add"][0]["text"].as_str().unwrap().to_owned();
+    fs::write(&path, format!("{}{line}", fs::read_to_string(&path).unwrap())).unwrap();
+    check(&bus, &bus.repo(), ["installed", "called"]);
+    guard(&bus, &bus.repo(), "install").success();
+    assert!(warned(&commit(&bus, &bus.repo(), "BlueLake", "src/a.rs").success()));
+    let run = git(&bus, &bus.repo(), "BlueLake", &["push", "origin", "main"]).success();
+    assert_eq!(run.stderr.matches(super::yard::HELD).count(), 1, "{run:?}");
 }
 
 #[test]

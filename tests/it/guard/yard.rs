@@ -56,6 +56,13 @@ pub fn git(bus: &Bus, folder: &Path, agent: &str, args: &[&str]) -> Run {
     run(git_command(bus, folder, agent, args))
 }
 
+/// relay as an agent runs it in another folder than the bus's own repository.
+pub fn relay_in(bus: &Bus, folder: &Path, agent: &str, args: &[&str]) -> Run {
+    let mut command = bus.args(agent, args);
+    command.current_dir(folder);
+    run(command)
+}
+
 /// Puts another line into a file.
 pub fn edit(folder: &Path, file: &str) {
     let path = folder.join(file);

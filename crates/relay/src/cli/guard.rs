@@ -90,10 +90,9 @@ fn install(app: &App) -> Result<Said> {
 fn remove(app: &App) -> Result<Said> {
     let hooks = hooks(app)?;
     let rows = guard::remove(&hooks)?;
-    let mut text = if rows.iter().any(|row| row.state == State::Missing) || !rows.is_empty() {
-        "relay's hooks are not here any more:\n".to_owned()
-    } else {
-        "There is no hook of relay's here.\n".to_owned()
+    let mut text = match rows.is_empty() {
+        true => "There is no hook of relay's here.\n".to_owned(),
+        false => "git does not ask relay any more:\n".to_owned(),
     };
     text.push_str(&told(&rows));
     Ok((json!({"folder": hooks.folder.to_string_lossy(), "hooks": rows}), text).into())

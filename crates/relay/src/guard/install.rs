@@ -82,6 +82,10 @@ fn make_folder(folder: &Path) -> Result<bool> {
 }
 
 fn put(place: &Place, program: &str, made_folder: bool) -> Result<Row> {
+    let row = |state, note| Row { hook: place.hook, state, path: place.path.to_string_lossy().into_owned(), note };
+    if matches!(place.found, Found::Calls) {
+        return Ok(row(State::Called, None));
+    }
     let chains = !matches!(place.found, Found::Nothing) && (place.has_before() || is_foreign(place));
     let made_folder = made_folder || matches!(place.found, Found::Relays { made_folder: true, .. });
     let script = Script { hook: place.hook, program: program.to_owned(), chains, made_folder };
@@ -101,7 +105,7 @@ fn put(place: &Place, program: &str, made_folder: bool) -> Result<Row> {
         )),
     };
     let state = if chains && !ignored { State::Chained } else { State::Installed };
-    Ok(Row { hook: place.hook, state, path: place.path.to_string_lossy().into_owned(), note })
+    Ok(row(state, note))
 }
 
 fn is_foreign(place: &Place) -> bool {
@@ -131,22 +135,23 @@ pub fn remove(hooks: &Hooks) -> Result<Vec<Row>> {
     let mut folders = vec![hooks.folder.clone(), hooks.own_folder()];
     folders.retain(|folder| hooks.is_own(folder));
     folders.dedup();
-    let places: Vec<Place> =
-        folders.iter().map(|folder| Place::both(folder)).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    let mut places = Vec::new();
+    for folder in &folders {
+        places.extend(Place::both(folder)?);
+    }
     if let Some(changed) = places.iter().find(|place| matches!(place.found, Found::Changed)) {
-        let text = "is relay's hook with lines of somebody else's; take relay's lines out of it by hand";
         let path = changed.path.display().to_string();
+        let text = "is relay's hook with lines of somebody else's; take relay's lines out of it by hand";
         return Err(Code::InputInvalid.refuse(format!("{path} {text}")).with("path", path));
     }
     let mut rows = Vec::new();
     for place in &places {
         rows.extend(take_away(place)?);
     }
-    for place in &places {
-        if let (Found::Relays { made_folder: true, .. }, Some(folder)) = (&place.found, place.path.parent()) {
-            // Somebody else may have put something there since.
-            let _ = fs::remove_dir(folder);
-        }
+    let made = places.iter().filter(|place| matches!(place.found, Found::Relays { made_folder: true, .. }));
+    for folder in made.filter_map(|place| place.path.parent()) {
+        // Somebody else may have put something there since.
+        let _ = fs::remove_dir(folder);
     }
     Ok(rows)
 }
@@ -177,6 +182,9 @@ fn take_away(place: &Place) -> Result<Option<Row>> {
             row(State::Foreign, Some(note))
         }
         Found::Foreign(_) => row(State::Foreign, Some("is somebody else's, and stays".to_owned())),
+        Found::Calls => {
+            row(State::Called, Some("is somebody else's, and stays: take the call out of it by hand".to_owned()))
+        }
         _ => None,
     })
 }

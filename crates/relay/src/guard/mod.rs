@@ -38,6 +38,12 @@ impl Hook {
             Hook::PrePush => "pre-push",
         }
     }
+
+    /// Whether a text that somebody wrote calls the guard for this hook.
+    fn is_called_in(self, text: &[u8]) -> bool {
+        let call = format!("guard {}", self.as_str());
+        text.windows(call.len()).any(|window| window == call.as_bytes())
+    }
 }
 
 /// What can be said of one hook.

@@ -97,8 +97,7 @@ impl Owner {
 
     /// The file in which this hook's call of the guard stands, where it does.
     pub fn calls(&self, hooks: &Hooks, hook: Hook) -> Option<PathBuf> {
-        let call = format!("guard {}", hook.as_str());
-        let says_it = |file: &PathBuf| std::fs::read(file).is_ok_and(|text| has(&text, &call));
+        let says_it = |file: &PathBuf| std::fs::read(file).is_ok_and(|text| hook.is_called_in(&text));
         self.additions(hooks).into_iter().map(|addition| addition.file).find(says_it)
     }
 

@@ -33,6 +33,8 @@ pub enum Found {
     /// relay's, with somebody else's changes.
     Changed,
     Foreign(Vec<u8>),
+    /// Somebody else's, and it calls the guard itself.
+    Calls,
     /// A folder, or something else that is no file.
     Strange,
 }
@@ -41,7 +43,7 @@ impl Place {
     pub fn of(folder: &Path, hook: Hook) -> Result<Self> {
         let path = folder.join(hook.as_str());
         let before = folder.join(format!("{}{BEFORE}", hook.as_str()));
-        let found = found(&path)?;
+        let found = found(&path, hook)?;
         let is_run = rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok();
         Ok(Place { hook, path, before, found, is_run })
     }
@@ -64,7 +66,7 @@ impl Place {
     }
 }
 
-fn found(path: &Path) -> Result<Found> {
+fn found(path: &Path, hook: Hook) -> Result<Found> {
     let Ok(link) = std::fs::symlink_metadata(path) else { return Ok(Found::Nothing) };
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => return Ok(Found::Strange),
@@ -79,6 +81,7 @@ fn found(path: &Path) -> Result<Found> {
         // relay makes no links, so one that leads to a text of relay's is somebody else's.
         Author::Relay { made_folder } if !link.is_symlink() => Found::Relays { text, made_folder },
         Author::Both => Found::Changed,
+        Author::Another if hook.is_called_in(&text) => Found::Calls,
         _ => Found::Foreign(text),
     })
 }

@@ -41,12 +41,13 @@ fn of(hooks: &Hooks, place: &Place) -> Result<Row> {
             row(place, State::Chained, None, Some(format!("{before} runs first")))
         }
         Found::Relays { .. } => row(place, State::Installed, None, None),
+        Found::Calls if place.is_run => row(place, State::Called, None, None),
         Found::Changed => row(place, State::Changed, None, Some("it has lines of somebody else's".to_owned())),
         Found::Nothing => match shadowed()? {
             Some(row) => row,
             None => row(place, State::Missing, None, None),
         },
-        Found::Foreign(_) | Found::Strange => match shadowed()? {
+        Found::Foreign(_) | Found::Calls | Found::Strange => match shadowed()? {
             Some(row) => row,
             None if !place.is_run => {
                 row(place, State::NotExecutable, None, Some("it is somebody else's, and git ignores it".to_owned()))
