@@ -172,6 +172,8 @@ impl Bus {
             .current_dir(folder)
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            // A commit is made when the test's clock says so.
+            .env("GIT_COMMITTER_DATE", format!("@{} +0000", self.now() / 1_000))
             .args(["-c", "user.name=Test", "-c", "user.email=test@example.invalid"])
             .args(args)
             .output()

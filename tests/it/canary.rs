@@ -309,7 +309,7 @@ impl Cage {
 const RUN_GIT: [&str; 4] = ["drain", "redact", "archive", "doctor"];
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 65] = [
+const COMMANDS: [(&str, &[&str]); 67] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -343,6 +343,8 @@ const COMMANDS: [(&str, &[&str]); 65] = [
     ("BlueLake", &["reservations", "src/a.rs"]),
     ("BlueLake", &["search", "Login"]),
     ("BlueLake", &["status"]),
+    ("BlueLake", &["check"]),
+    ("RedForest", &["check", "src", "docs/c.md"]),
     ("BlueLake", &["log"]),
     ("BlueLake", &["log", "--line", "src/a.rs:1"]),
     ("BlueLake", &["renew", "--ttl", "2h"]),

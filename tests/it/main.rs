@@ -23,6 +23,7 @@ mod bad_patterns;
 mod bad_store;
 mod blind;
 mod canary;
+mod check;
 mod config;
 mod crossing;
 mod crowd;

@@ -100,24 +100,29 @@ pub(super) fn shape(ctx: &Ctx<'_>, facts: &dyn Facts, wanted: &Wanted, clash: &C
 }
 
 fn shaped(wanted: &Wanted, clash: &Clash, silent: bool) -> ConflictShape {
-    let overlaps = wanted.claims[clash.wanted].pattern.as_str().to_owned();
-    ConflictShape { overlaps, ..under(&clash.theirs, clash.example.clone(), silent) }
+    met(&clash.theirs, wanted.claims[clash.wanted].pattern.as_str(), &clash.example, silent)
 }
 
-/// Somebody's claim that a path was found under.
-pub(super) fn found(ctx: &Ctx<'_>, facts: &dyn Facts, claim: &Reservation, path: String) -> Result<ConflictShape> {
-    Ok(under(claim, path, is_silent(ctx, facts, claim)?))
+/// Somebody's claim, the pattern that it was found to meet, and a path that both match.
+pub(super) fn found(
+    ctx: &Ctx<'_>,
+    facts: &dyn Facts,
+    claim: &Reservation,
+    overlaps: &str,
+    example: &str,
+) -> Result<ConflictShape> {
+    Ok(met(claim, overlaps, example, is_silent(ctx, facts, claim)?))
 }
 
-fn under(claim: &Reservation, path: String, silent: bool) -> ConflictShape {
+fn met(claim: &Reservation, overlaps: &str, example: &str, silent: bool) -> ConflictShape {
     ConflictShape {
         id: claim.id,
         pattern: claim.pattern.clone(),
         holder: claim.holder.to_string(),
         exclusive: claim.exclusive,
         expires_at: claim.expires_at,
-        overlaps: path.clone(),
-        example: path,
+        overlaps: overlaps.to_owned(),
+        example: example.to_owned(),
         worktree: None,
         reason: claim.reason.as_ref().map(ToString::to_string),
         silent,

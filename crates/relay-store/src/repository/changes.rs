@@ -200,8 +200,8 @@ impl SubmoduleStatus for Submodules {
     fn status(&mut self, entry: &gix::index::Entry, path: &BStr) -> gix::Result<Option<()>> {
         let folder = path.to_path().ok().map(|path| self.0.join(path));
         let head = folder.as_deref().and_then(git_folder).and_then(|git| head::of(&git));
-        let commit = head.and_then(|head| head.commit);
-        Ok(commit.filter(|commit| *commit != entry.id.to_string()).map(|_| ()))
+        let commit = head.and_then(|head| gix::ObjectId::from_hex(head.commit?.as_bytes()).ok());
+        Ok(commit.filter(|commit| *commit != entry.id).map(|_| ()))
     }
 }
 

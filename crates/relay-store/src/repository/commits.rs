@@ -43,7 +43,7 @@ pub(super) fn staged(tree: &Tree, named: Option<&Path>, over: &Over) -> Seen<Vec
     // What a merge left undecided is in the index several times, and in none as it was.
     let undecided = index.entries().iter().filter(|entry| entry.stage_raw() != 0);
     paths.extend(undecided.map(|entry| entry.path(&index).to_owned()));
-    Ok(told(tree, paths))
+    Ok(told(tree, &paths))
 }
 
 /// The commits that are being merged into HEAD, none where nothing is.
@@ -79,7 +79,7 @@ impl Between {
             }
             None => unpushed(&repository, new, over)?,
         };
-        Ok(told(&self.tree, paths))
+        Ok(told(&self.tree, &paths))
     }
 }
 
@@ -170,6 +170,6 @@ fn id(text: &str) -> Seen<gix::ObjectId> {
     gix::ObjectId::from_hex(text.as_bytes()).map_err(unreadable)
 }
 
-fn told(tree: &Tree, paths: BTreeSet<BString>) -> Vec<String> {
+fn told(tree: &Tree, paths: &BTreeSet<BString>) -> Vec<String> {
     paths.iter().filter_map(|path| tree.inside(path.to_str().ok()?)).collect()
 }

@@ -115,17 +115,19 @@ impl Files {
         self.git.get_or_init(find).as_deref()
     }
 
-    /// The linked worktrees, by name and root.
+    /// The linked worktrees, sorted by name, with their roots.
     fn worktrees(&self) -> Vec<(String, String)> {
         let Some(git) = self.git() else { return Vec::new() };
         let entries = fs::read_dir(git.join("worktrees")).into_iter().flatten().filter_map(std::result::Result::ok);
-        entries
+        let mut all: Vec<(String, String)> = entries
             .filter_map(|entry| {
                 let dot_git = read_path(&entry.path().join("gitdir"))?;
                 let root = fs::canonicalize(follow(&entry.path(), &dot_git)).ok()?;
                 Some((entry.file_name().into_string().ok()?, root.parent()?.to_str()?.to_owned()))
             })
-            .collect()
+            .collect();
+        all.sort();
+        all
     }
 
     /// The same where they are the project's: a folder inside a repository is its own project.

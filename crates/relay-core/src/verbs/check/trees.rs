@@ -46,7 +46,10 @@ pub(super) fn told(ctx: &Ctx<'_>, me: Option<&Agent>, paths: &[String], patience
         unseen: look.unseen.take(),
     };
     let shape = |(tree, changed, claim): &Found<'_>| {
-        let found = clash::found(ctx, &*facts, claim, changed.path.clone())?;
+        // A name that no pattern can have, with a control character in it, is told as it is.
+        let pattern =
+            Pattern::of_path(&changed.path, &[]).map_or_else(|_| changed.path.clone(), |path| path.to_string());
+        let found = clash::found(ctx, &*facts, claim, &pattern, &changed.path)?;
         Ok(ConflictShape { worktree: Some(tree.root.clone()), ..found })
     };
     let outcome = Outcome {
@@ -181,11 +184,11 @@ fn advice(outside: &[Outside], by_agent: bool) -> (Vec<Signal>, Vec<String>) {
         Some(path) => format!("{} changed files are under no live claim, for example {path}", paths.len()),
     };
     let signals = vec![Signal::new(SignalCode::DirtyOutsideClaim, text)];
-    if !by_agent {
+    let patterns = paths.iter().filter_map(|path| Pattern::of_path(path, &[]).ok()).map(|path| path.to_string());
+    let patterns: Vec<String> = patterns.take(PROPOSED).collect();
+    if patterns.is_empty() || !by_agent {
         return (signals, Vec::new());
     }
-    let patterns = paths.iter().filter_map(|path| Pattern::of_path(path, &[]).ok()).map(|path| path.to_string());
-    let line: Vec<String> =
-        ["relay", "reserve"].map(str::to_owned).into_iter().chain(patterns.take(PROPOSED)).collect();
+    let line: Vec<String> = ["relay", "reserve"].map(str::to_owned).into_iter().chain(patterns).collect();
     (signals, vec![shell::line(&line)])
 }
