@@ -46,8 +46,8 @@ pub struct Input {
     pub newest: bool,
     #[serde(skip)]
     pub layout: Layout,
-    /// Of the status: whether the work trees are looked at. A server is not asked that, since others wait for it.
-    #[serde(skip)]
+    /// Of the status: also what is changed in the work trees.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trees: bool,
     #[serde(flatten)]
     pub filter: EventFilter,
@@ -112,7 +112,15 @@ const RECENT: usize = 1_000;
 impl Input {
     /// Such a look needs no project.
     pub fn is_about_a_playbook(&self) -> bool {
-        self.what.first().is_some_and(|noun| noun == "playbook")
+        self.is_about("playbook")
+    }
+
+    pub fn is_about_status(&self) -> bool {
+        self.is_about("status")
+    }
+
+    fn is_about(&self, wanted: &str) -> bool {
+        self.what.first().is_some_and(|noun| noun == wanted)
     }
 }
 

@@ -74,20 +74,22 @@ enum Way {
     Reads,
     /// One transaction of one project.
     Writes,
-    /// It may wait, concern two projects, or run other commands.
+    /// It may wait, concern two projects, look at many files, or run other commands.
     Alone,
 }
 
 fn way(request: &Request) -> Way {
     match request {
         _ if may_take_long(request) => Way::Alone,
+        // Nobody who reads waits for a glance at files.
+        Request::Look(input) if input.trees => Way::Alone,
         Request::Look(_) | Request::Poll(_) | Request::Check(_) => Way::Reads,
         Request::Reserve(input) if input.patterns.len() > FEW => Way::Alone,
         _ => Way::Writes,
     }
 }
 
-/// Whether it waits for something, looks at more files than a few, or runs other commands that may.
+/// Whether it waits for something, looks at files for as long as that takes, or runs other commands that may.
 pub fn may_take_long(request: &Request) -> bool {
     let looks_at_files = matches!(request, Request::Check(input) if input.trees);
     let runs_others = matches!(request, Request::Recover(_) | Request::Redact(_) | Request::Hook(_));

@@ -15,7 +15,7 @@ use gix::status::plumbing::index_as_worktree_with_renames::{Entry, VisitEntry};
 use relay_core::domain::worktree::{ChangeKind, Changed, Seen, Stamp};
 
 use super::folder::git_folder;
-use super::index::index;
+use super::index::{index, is_tree};
 use super::open::{only, open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
 use super::{Tree, head};
@@ -54,6 +54,9 @@ struct Found<'a> {
 impl Found<'_> {
     fn staged(&mut self, repository: &gix::Repository, index: &gix::index::State, over: &Over) -> Seen<()> {
         let head = repository.head_tree_id_or_empty().map_err(unreadable)?;
+        if is_tree(index, &head) {
+            return Ok(());
+        }
         let mut pathspec = pathspec(repository, index, &self.place.tree.inside)?;
         let renames = gix::status::tree_index::TrackRenames::Disabled;
         let note = |change: ChangeRef<'_, '_>, _: &gix::index::State, _: &gix::index::State| {

@@ -9,7 +9,7 @@ use relay_core::domain::worktree::Seen;
 
 use super::Tree;
 use super::folder::{MOST_PATH, read};
-use super::index::index;
+use super::index::{index, is_tree};
 use super::open::{open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
 
@@ -22,6 +22,9 @@ pub(super) fn staged(tree: &Tree, named: Option<&Path>, over: &Over) -> Seen<Vec
     let path = named.map_or_else(|| repository.index_path(), Path::to_owned);
     let index = index(&repository, &path)?;
     let head = repository.head_tree_id_or_empty().map_err(unreadable)?;
+    if is_tree(&index, &head) {
+        return Ok(Vec::new());
+    }
     let against = |id: &gix::oid| -> Seen<BTreeSet<BString>> {
         let mut pathspec = pathspec(&repository, &index, &tree.inside)?;
         let mut paths = BTreeSet::new();

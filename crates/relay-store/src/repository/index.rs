@@ -48,3 +48,8 @@ fn whole(repository: &gix::Repository, sparse: &File) -> Seen<File> {
     index.sort_entries();
     Ok(File::from_state(index, sparse.path().to_owned()))
 }
+
+/// Whether the index holds the very content of this tree: git notes that there, and it need not be compared.
+pub(super) fn is_tree(index: &State, tree: &gix::oid) -> bool {
+    index.tree().is_some_and(|noted| noted.num_entries.is_some() && noted.id == tree)
+}

@@ -66,8 +66,8 @@ fn look(app: &App, what: Vec<String>, page: &Page) -> u8 {
 pub fn answer(app: &App, input: Result<Input>, command: &str) -> u8 {
     match input {
         Ok(input) if input.is_about_a_playbook() => text_only(app, &input),
-        // Whoever has a process of its own for it may look at files; a server is not told of this.
-        other => app.run(other.map(|input| Request::Look(Input { trees: true, ..input })), command),
+        // A person who asks where things stand is told of the files too; to a model they are told by the hooks.
+        other => app.run(other.map(|input| Request::Look(Input { trees: input.is_about_status(), ..input })), command),
     }
 }
 
