@@ -47,8 +47,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => path.clone().prop_map(Step::IntendToAdd),
         1 => path.prop_map(Step::Forget),
         3 => Just(Step::Commit),
-        1 => Just(Step::Branch),
-        1 => Just(Step::Merge),
+        2 => Just(Step::Branch),
+        2 => Just(Step::Merge),
     ]
 }
 
@@ -95,7 +95,11 @@ impl Step {
             Step::IntendToAdd(path) => may_fail(&["add", "-f", "-N", "--", PATHS[*path]]),
             Step::Forget(path) => may_fail(&["rm", "-q", "--cached", "-f", "--", PATHS[*path]]),
             Step::Commit => may_fail(&["commit", "-q", "-m", "step"]),
-            Step::Branch => may_fail(&["branch", "-f", "side"]),
+            // Another branch goes on from here, and this one from where it was before.
+            Step::Branch => {
+                may_fail(&["branch", "-f", "side"]);
+                may_fail(&["reset", "-q", "--hard", "HEAD~1"]);
+            }
             Step::Merge => may_fail(&["merge", "-q", "-m", "merge", "side"]),
         }
     }
