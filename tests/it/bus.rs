@@ -35,7 +35,16 @@ pub fn days(count: i64) -> i64 {
 impl Bus {
     /// A project in a fresh git repository, and nobody in it.
     pub fn new() -> Self {
-        let bus = Bus { root: tempfile::tempdir().unwrap() };
+        Bus::in_folder(tempfile::tempdir().unwrap())
+    }
+
+    /// The same beside the build: sandboxes have a `/tmp` and a `/dev` of their own.
+    pub fn beside_the_build() -> Self {
+        Bus::in_folder(tempfile::tempdir_in(Path::new(RELAY).parent().unwrap()).unwrap())
+    }
+
+    fn in_folder(root: TempDir) -> Self {
+        let bus = Bus { root };
         std::fs::create_dir(bus.path("repo")).unwrap();
         bus.set_clock(EPOCH);
         bus.git(&["init", "-q", "-b", "main"]);

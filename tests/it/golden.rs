@@ -226,6 +226,10 @@ impl Story {
                     "idempotency_key" => (name.clone(), json!("KEY")),
                     "bytes" | "log_bytes" => (name.clone(), json!(0)),
                     "sqlite" => (name.clone(), json!("VERSION")),
+                    // What is installed on the machine that the tests run on.
+                    "because" => (name.clone(), json!(null)),
+                    "detected" => (name.clone(), json!(false)),
+                    "diff" => (name.clone(), json!("--- a/PATH …")),
                     _ => (name.clone(), self.masked(value)),
                 };
                 fields.iter().map(mask).collect::<serde_json::Map<_, _>>().into()
@@ -249,7 +253,11 @@ impl Story {
         let (home, key) = (home.to_str().unwrap(), self.bus.key());
         match text.strip_prefix(&format!("{home}/repo-")) {
             Some(_) => "/home/relay/repo-HASH".to_owned(),
-            None => text.replace(&key, "/abs/repo").replace(home, "/home/relay"),
+            None => {
+                let relay = std::fs::canonicalize(crate::bus::RELAY).unwrap();
+                let text = text.replace(relay.to_str().unwrap(), "/opt/relay/relay");
+                text.replace(&key, "/abs/repo").replace(home, "/home/relay")
+            }
         }
     }
 }
@@ -331,6 +339,9 @@ fn every_answer_is_shown_by_example() {
     story.show("", "token human");
     story.show("human", &format!("redact {id} --why 'it held a token'"));
     story.show("human", &format!("look message {id}"));
+    story.show("", "init --only opencode --dry-run");
+    story.show("", "init --only opencode");
+    story.show("", "init --remove");
     story.show("", "reserve");
     golden("json-shapes.md", &story.text);
 }

@@ -348,6 +348,7 @@ fn a_file_that_cannot_be_read_is_left_alone_and_the_others_are_done() {
     let bus = Bus::new();
     write(&bus, ".claude/settings.json", "{ broken");
     write(&bus, ".codex/config.toml", "a = = 1\n");
+    write(&bus, ".codex/hooks.json", "{\"hooks\": {}, \"hooks\": {}}");
     fs::write(bus.repo().join("AGENTS.md"), [0xff, 0xfe, 0x00]).unwrap();
     let run = init(&bus, &bus.repo(), &["--only", "claude,codex"]);
     assert_eq!(run.status, 2, "{}", run.stdout);
@@ -355,12 +356,14 @@ fn a_file_that_cannot_be_read_is_left_alone_and_the_others_are_done() {
     let claude = actions(&result, "claude");
     assert_eq!((claude[".claude/settings.json"].as_str(), claude[".mcp.json"].as_str()), ("failed", "created"));
     assert_eq!(claude["AGENTS.md"], "failed");
-    assert_eq!(actions(&result, "codex")[".codex/config.toml"], "failed");
+    let codex = actions(&result, "codex");
+    assert_eq!((codex[".codex/config.toml"].as_str(), codex[".codex/hooks.json"].as_str()), ("failed", "failed"));
     let files = result["agents"][0]["files"].as_array().unwrap();
     let settings = files.iter().find(|file| file["path"] == ".claude/settings.json").unwrap();
     assert!(settings["why"].as_str().unwrap().starts_with("is no JSON"), "{settings}");
     assert!(settings["by_hand"].as_str().unwrap().contains("\"PreToolUse\""), "{settings}");
     assert_eq!(read(&bus, ".claude/settings.json"), "{ broken");
+    assert_eq!(read(&bus, ".codex/hooks.json"), "{\"hooks\": {}, \"hooks\": {}}");
     let removed = init(&bus, &bus.repo(), &["--remove"]);
     assert_eq!(actions(&removed.result(), "claude")[".mcp.json"], "removed");
     assert_eq!(read(&bus, ".codex/config.toml"), "a = = 1\n");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -122,18 +122,55 @@ fn codex_takes_the_server_and_the_hooks() {
 }
 
 #[test]
-fn opencode_takes_the_server() {
-    let (bus, _home) = prepared("opencode");
-    let listed = said(&asked(&bus, outside::opencode(&bus), &["mcp", "list"]));
-    assert!(listed.contains("relay") && listed.contains("connected"), "{listed}");
+fn in_the_sandbox_of_codex_relay_writes_to_its_home_and_nowhere_else() {
+    let bus = Bus::beside_the_build();
+    bus.relay("", ["init", "--only", "codex"]).success();
+    fs::create_dir_all(bus.path("user/.codex")).unwrap();
+    let trust = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", bus.key());
+    fs::write(bus.path("user/.codex/config.toml"), trust).unwrap();
+    let started = |home: &Path| {
+        let mut command = codex(&bus);
+        // The build may lie where everybody may write.
+        let closed =
+            ["sandbox_workspace_write.exclude_slash_tmp=true", "sandbox_workspace_write.exclude_tmpdir_env_var=true"];
+        command.args(["sandbox", "-c", "sandbox_mode=\"workspace-write\"", "-c", closed[0], "-c", closed[1]]);
+        command.args(["--", RELAY, "start", "--json"]);
+        command.env("RELAY_HOME", home);
+        run(alone(&bus, &command))
+    };
+    started(&bus.home()).success();
+    started(&bus.path("elsewhere")).fails("STORE_READONLY");
 }
 
-/// What the plugin does with an answer of relay's, or of whatever stands where relay should be.
-fn plugged(answer: &str) -> Value {
+#[test]
+fn opencode_takes_the_server_the_plugin_and_the_skill() {
+    let (bus, _home) = prepared("opencode");
+    let opencode = || {
+        let mut command = outside::opencode(&bus);
+        // It would look for packages again and again where there is no network.
+        command.env("npm_config_fetch_retries", "0").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+        command
+    };
+    let listed = said(&asked(&bus, opencode(), &["mcp", "list"]));
+    assert!(listed.contains("✓ relay") && listed.contains("connected"), "{listed}");
+    let config: Value = serde_json::from_str(&asked(&bus, opencode(), &["debug", "config"]).stdout).unwrap();
+    let plugin = format!("file://{}/.opencode/plugins/relay.js", bus.key());
+    assert_eq!((&config["plugin"], &config["mcp"]["relay"]["type"]), (&json!([plugin]), &json!("local")), "{config:#}");
+    let skills: Value = serde_json::from_str(&asked(&bus, opencode(), &["debug", "skill"]).stdout).unwrap();
+    assert!(skills.as_array().unwrap().iter().any(|skill| skill["name"] == "relay"), "{skills:#}");
+}
+
+/// What the plugin does with an answer of relay's, or of whatever stands where relay should be, in a session that another
+/// may have started.
+fn plugged(answer: &str, parent: &[&str]) -> Value {
     let bus = Bus::new();
     bus.relay("", ["init", "--only", "opencode"]).success();
     let stand_in = bus.path("relay");
-    fs::write(&stand_in, format!("#!/bin/sh\ncat > {}\n{answer}\n", bus.path("asked").display())).unwrap();
+    fs::write(
+        &stand_in,
+        format!("#!/bin/sh\ncat > {0}\necho \"$*\" >> {0}.by\n{answer}\n", bus.path("asked").display()),
+    )
+    .unwrap();
     fs::set_permissions(&stand_in, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let plugin = fs::read_to_string(bus.repo().join(".opencode/plugins/relay.js")).unwrap();
     let relay = fs::canonicalize(RELAY).unwrap();
@@ -143,7 +180,12 @@ fn plugged(answer: &str) -> Value {
         const prompts = [];
         let prompted;
         const woken = new Promise((resolve) => (prompted = resolve));
-        const client = { session: { promptAsync: async (prompt) => { prompts.push(prompt); prompted(); } } };
+        const client = {
+            session: {
+                get: async ({ path }) => ({ data: { id: path.id, parentID: process.argv[3] } }),
+                promptAsync: async (prompt) => { prompts.push(prompt); prompted(); },
+            },
+        };
         const hooks = await Relay({ client, directory: process.cwd() });
         const call = { tool: "edit", sessionID: "ses_1", callID: "call_1" };
         let denied = null;
@@ -154,15 +196,18 @@ fn plugged(answer: &str) -> Value {
         await hooks["chat.message"]({ sessionID: "ses_1", model: { providerID: "p", modelID: "m" } }, { parts });
         await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_1" } } });
         if (process.argv[2] === "wakes") await woken;
-        console.log(JSON.stringify({ denied, output: output.output, text: parts[0].text, prompts }));
+        const shell = { env: {} };
+        await hooks["shell.env"]({ cwd: "/", sessionID: "ses_1" }, shell);
+        console.log(JSON.stringify({ denied, output: output.output, text: parts[0].text, prompts, ...shell.env }));
     "#;
     fs::write(bus.path("drive.mjs"), script).unwrap();
     let mut node = outside::node(&bus);
     node.arg(bus.path("drive.mjs")).current_dir(bus.path(""));
-    if answer.contains("prompt") {
-        node.arg("wakes");
-    }
+    // It ends when everything that it started has ended.
+    node.arg(if answer.contains("prompt") && parent.is_empty() { "wakes" } else { "rests" }).args(parent);
     let mut done = run(node).success().json();
+    assert_eq!(done["RELAY_SESSION"], "ses_1");
+    done["calls"] = fs::read_to_string(bus.path("asked.by")).unwrap_or_default().lines().collect();
     done["asked"] =
         serde_json::from_str(&fs::read_to_string(bus.path("asked")).unwrap_or_default()).unwrap_or_default();
     done
@@ -170,12 +215,12 @@ fn plugged(answer: &str) -> Value {
 
 #[test]
 fn the_plugin_applies_what_relay_answers() {
-    let context = plugged(r#"echo '{"context":"mail"}'"#);
+    let context = plugged(r#"echo '{"context":"mail"}'"#, &[]);
     assert_eq!((&context["denied"], &context["output"]), (&Value::Null, &json!("done\n\nmail")));
     assert_eq!(context["text"], "hello\n\nmail");
-    let deny = plugged(r#"echo '{"deny":"held by BlueLake"}'"#);
+    let deny = plugged(r#"echo '{"deny":"held by BlueLake"}'"#, &[]);
     assert_eq!(deny["denied"], "held by BlueLake");
-    let prompt = plugged(r#"echo '{"prompt":"you have mail"}'"#);
+    let prompt = plugged(r#"echo '{"prompt":"you have mail"}'"#, &[]);
     let body = json!([{"path": {"id": "ses_1"}, "body": {"parts": [{"type": "text", "text": "you have mail"}]}}]);
     assert_eq!(prompt["prompts"], body);
     let asked = &prompt["asked"];
@@ -187,9 +232,19 @@ fn the_plugin_applies_what_relay_answers() {
 }
 
 #[test]
+fn the_plugin_waits_for_something_to_wake_an_idle_session_with_but_no_subagents() {
+    let later = r#"case "$*" in *--idle*) echo '{"prompt":"later"}';; *) echo '{}';; esac"#;
+    let main = plugged(later, &[]);
+    assert_eq!(main["prompts"][0]["body"]["parts"][0]["text"], "later", "{main}");
+    let child = plugged(later, &["ses_0"]);
+    assert_eq!((&child["prompts"], &child["asked"]["parent_session_id"]), (&json!([]), &json!("ses_0")), "{child}");
+    assert!(!child["calls"].as_array().unwrap().iter().any(|call| call == "hook --idle"), "{child}");
+}
+
+#[test]
 fn the_plugin_is_never_in_the_way() {
     for broken in ["echo nonsense", "exit 2", "echo '[1]'; exit 1", "kill -9 $$", "echo null", ""] {
-        let done = plugged(broken);
+        let done = plugged(broken, &[]);
         let expected = json!({"denied": null, "output": "done", "text": "hello", "prompts": []});
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(done[name], *value, "{broken}: {done}");

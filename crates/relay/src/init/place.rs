@@ -63,6 +63,14 @@ impl Place {
         (self.home != usual).then(|| self.home.to_string_lossy().into_owned())
     }
 
+    /// That a file holds a path of this machine, so that its sandbox lets commands write there.
+    pub fn says_where_home_is(&self, file: &str) -> String {
+        format!(
+            "{file} names {}, relay's home on this machine, as a folder that commands in its sandbox may write to",
+            self.home.display()
+        )
+    }
+
     /// Relay's home as a path that means the same to everybody who has it in the usual place.
     pub fn portable_home(&self) -> Option<String> {
         self.home.strip_prefix(&self.user).ok().map(|rest| format!("~/{}", rest.display()))

@@ -17,41 +17,41 @@ impl Work {
     fn try_to_take(&mut self, path: &str, edit: Option<&Edit>, leaving: &[Agent]) -> Result<Option<Outcome>, Trouble> {
         let entry = self.ledger.entry(path).cloned();
         let found = Found::at(&self.place.root, path)?;
-        let Some(text) = found.text.as_deref() else {
-            if entry.is_some() && !self.dry_run {
-                self.ledger.forget(path)?;
-            }
-            return Ok(None);
-        };
-        let staying = self.staying(path, entry.as_ref(), leaving);
-        if let Some(agent) = staying.first() {
+        let Some(text) = found.text.as_deref() else { return self.is_gone(path) };
+        if let Some(agent) = self.staying(path, entry.as_ref(), leaving).first() {
             if entry.is_some() && !self.dry_run {
                 self.ledger.no_longer_for(path, leaving)?;
             }
-            let why = format!("{} uses it", agent.title());
             let is_ours = edit.is_some_and(|edit| has_part(edit, text));
-            return Ok(is_ours.then(|| Outcome::new(path, Action::Unchanged).because(why)));
+            let outcome = Outcome::new(path, Action::Unchanged).because(format!("{} uses it", agent.title()));
+            return Ok(is_ours.then_some(outcome));
         }
-        let Some((action, after)) = self.without(text, entry.as_ref(), edit)? else {
-            if entry.is_some() && !self.dry_run {
-                self.ledger.forget(path)?;
-            }
-            return Ok(None);
-        };
+        let Some((action, after)) = self.without(text, entry.as_ref(), edit)? else { return self.is_gone(path) };
         let outcome = Outcome::new(path, action);
         if self.dry_run {
             return Ok(Some(outcome.diff(diff::unified(path, Some(text), after.as_deref()))));
         }
+        self.replace(&found, text, after.as_deref())?;
+        self.ledger.forget(path)?;
+        Ok(Some(outcome))
+    }
+
+    /// Nothing of relay's is in a file, whatever the ledger says.
+    fn is_gone(&mut self, path: &str) -> Result<Option<Outcome>, Trouble> {
+        if self.ledger.entry(path).is_some() && !self.dry_run {
+            self.ledger.forget(path)?;
+        }
+        Ok(None)
+    }
+
+    fn replace(&self, found: &Found, text: &str, after: Option<&str>) -> Result<(), Trouble> {
         self.ledger.keep(text)?;
-        match &after {
+        match after {
             Some(after) => found.write(after)?,
             None => found.delete()?,
         }
-        if found.now() != after {
-            return Err(Trouble::input("was not what relay had written when it was read back"));
-        }
-        self.ledger.forget(path)?;
-        Ok(Some(outcome))
+        let is_so = found.now().as_deref() == after;
+        if is_so { Ok(()) } else { Err(Trouble::input("was not what relay had written when it was read back")) }
     }
 
     /// What becomes of a file, if anything.

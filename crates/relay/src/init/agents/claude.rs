@@ -71,7 +71,7 @@ fn import(place: &Place) -> Option<Target> {
     if real("CLAUDE.md").is_some() && real("CLAUDE.md") == real("AGENTS.md") {
         return None;
     }
-    let block = Block::new("@AGENTS.md").unless(&["@AGENTS.md", "@./AGENTS.md", "- @AGENTS.md"]);
+    let block = Block::new("@AGENTS.md").unless(&["@AGENTS.md", "@./AGENTS.md"]);
     Some(Target { path: "CLAUDE.md".to_owned(), edit: Edit::Block(block) })
 }
 

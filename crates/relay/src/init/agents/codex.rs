@@ -73,5 +73,6 @@ pub fn next(setting: &Setting<'_>) -> Vec<String> {
         "trust this directory when Codex asks".to_owned(),
         "Codex runs hooks only after you trust them: choose it when it starts, or under /hooks".to_owned(),
         "Codex uses relay's tools without asking (default_tools_approval_mode in .codex/config.toml)".to_owned(),
+        setting.place.says_where_home_is(".codex/config.toml"),
     ]
 }

@@ -55,5 +55,6 @@ pub fn next(setting: &Setting<'_>) -> Vec<String> {
             setting.place.root.display()
         ),
         "start Gemini CLI in this folder: it reads the project's settings nowhere below".to_owned(),
+        setting.place.says_where_home_is(".gemini/settings.json"),
     ]
 }

@@ -10,7 +10,7 @@ const END: &str = "<!-- relay:end -->";
 #[derive(Debug, Clone)]
 pub struct Block {
     text: String,
-    /// Lines that say the same in somebody's own words: where one is there, no block is needed.
+    /// Words that say the same where somebody uses them: then no block is needed.
     unless: Vec<&'static str>,
 }
 
@@ -20,13 +20,14 @@ impl Block {
     }
 
     #[must_use]
-    pub fn unless(self, lines: &[&'static str]) -> Self {
-        Block { unless: lines.to_vec(), ..self }
+    pub fn unless(self, words: &[&'static str]) -> Self {
+        Block { unless: words.to_vec(), ..self }
     }
 
     pub fn put(&self, text: &str) -> Result<String, Fault> {
         let without = self.take(text)?;
-        if without.lines().any(|line| self.unless.contains(&line.trim())) {
+        let mut words = without.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', ':', ')']));
+        if words.any(|word| self.unless.contains(&word)) {
             return Ok(without);
         }
         let newline = newline(text);
@@ -133,6 +134,7 @@ mod tests {
         let block = block().unless(&["@AGENTS.md"]);
         assert_eq!(block.put("Read this:\n@AGENTS.md\n").as_deref(), Ok("Read this:\n@AGENTS.md\n"));
         assert_eq!(block.put(&format!("@AGENTS.md\n\n{OURS}")).as_deref(), Ok("@AGENTS.md\n"));
-        assert!(block.put("See @AGENTS.md there\n").is_ok_and(|put| put.contains(BEGIN)));
+        assert_eq!(block.put("See @AGENTS.md, all of it.\n").as_deref(), Ok("See @AGENTS.md, all of it.\n"));
+        assert!(block.put("Not `@AGENTS.md`\n").is_ok_and(|put| put.contains(BEGIN)));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use jsonc_parser::cst::{CstArray, CstNode, CstObject};
+use jsonc_parser::cst::{CstArray, CstNode, CstObject, CstObjectProp};
 use relay_core::domain::shell;
 use serde_json::Value;
 
@@ -45,26 +45,14 @@ fn put_one(list: &CstArray, program: &str, wanted: &Json) {
             Share::All if is_there => node.remove(),
             Share::All => {
                 is_there = true;
-                if value != plain(wanted) {
-                    replace(list, &node, wanted);
+                if let Some(old) = node.as_object().filter(|_| value != plain(wanted)) {
+                    old.replace_with(wanted.clone());
                 }
             }
         }
     }
     if !is_there {
         list.append(wanted.clone());
-    }
-}
-
-fn replace(list: &CstArray, node: &CstNode, wanted: &Json) {
-    let at = list.elements().iter().position(|other| other.child_index() == node.child_index());
-    match node.as_object() {
-        Some(object) => {
-            object.replace_with(wanted.clone());
-        }
-        None => {
-            list.insert(at.unwrap_or(0), wanted.clone());
-        }
     }
 }
 
@@ -90,7 +78,7 @@ fn take_from(hooks: &CstObject, event: &str, list: &CstArray, program: &str) {
         }
     }
     if took && list.elements().is_empty() && !list.children().iter().any(CstNode::is_comment) {
-        hooks.get(event).into_iter().for_each(|member| member.remove());
+        hooks.get(event).into_iter().for_each(CstObjectProp::remove);
     }
 }
 

@@ -2,7 +2,7 @@
 //! on one line and gets an entry is given lines.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
 use super::Fault;
@@ -129,7 +129,7 @@ impl Wish {
     fn holds(&self, root: &Value) -> bool {
         let at = |under: &[&str], name: &str| under.iter().chain([&name]).try_fold(root, |value, name| value.get(name));
         match self {
-            Wish::Member { under, name, value } => at(under, name).is_some_and(|found| covers(found, value)),
+            Wish::Member { under, name, value } => at(under, name).is_some_and(|found| is_met(found, value)),
             Wish::Needed { name, .. } => root.get(name).is_some(),
             Wish::Word { under, name, word, .. } => at(under, name).is_some_and(|found| {
                 found == word.as_str()
@@ -159,12 +159,18 @@ fn take_under(root: &CstObject, under: &[&str], take: &dyn Fn(&CstObject)) {
     }
 }
 
-/// Every member of a wanted object is there as it is wanted, or relay is reached through a server.
-fn covers(found: &Value, wanted: &Json) -> bool {
-    let has = |(name, value): (&String, &Value)| found.get(name) == Some(value);
-    match plain(wanted) {
-        Value::Object(members) => members.iter().all(has) || ADDRESSES.iter().any(|name| found.get(name).is_some()),
-        value => *found == value,
+/// What is there says what is wanted, or reaches relay through a server.
+fn is_met(found: &Value, wanted: &Json) -> bool {
+    covers(found, &plain(wanted)) || ADDRESSES.iter().any(|name| found.get(name).is_some())
+}
+
+/// Every member of a wanted object is there as it is wanted; others may be too.
+fn covers(found: &Value, wanted: &Value) -> bool {
+    match wanted {
+        Value::Object(members) => {
+            members.iter().all(|(name, value)| found.get(name).is_some_and(|found| covers(found, value)))
+        }
+        value => found == value,
     }
 }
 
@@ -179,9 +185,9 @@ fn put_member(object: &CstObject, name: &str, wanted: &Json) {
     };
     let found = member.value().and_then(|value| value.to_serde_value()).unwrap_or(Value::Null);
     match (member.object_value(), wanted) {
-        _ if covers(&found, wanted) => {}
+        _ if is_met(&found, wanted) => {}
         (Some(inner), Json::Object(members)) => {
-            members.iter().for_each(|(name, value)| put_member(&inner, name, value))
+            members.iter().for_each(|(name, value)| put_member(&inner, name, value));
         }
         _ => member.set_value(wanted.clone()),
     }
@@ -220,7 +226,7 @@ fn take_word(object: &CstObject, name: &str, before: &[&str], word: &str) {
         return;
     }
     if others.iter().map(|(_, word)| word.as_deref()).eq(before.iter().copied().map(Some)) {
-        object.get(name).into_iter().for_each(|member| member.remove());
+        object.get(name).into_iter().for_each(CstObjectProp::remove);
         return;
     }
     ours.into_iter().for_each(|(node, _)| node.remove());

@@ -81,12 +81,7 @@ impl Setting {
         match self {
             Setting::Table { under, name, entries } => {
                 let inner = table(table(document.as_table_mut(), under, true)?, name, false)?;
-                for (key, value) in entries {
-                    let found = inner.get(key).and_then(Item::as_value).map(plain);
-                    if found != Some(plain(value)) {
-                        inner.insert(key, Item::Value(value.clone()));
-                    }
-                }
+                entries.iter().for_each(|(key, value)| set(inner, key, value));
             }
             Setting::Word { under, name, word } => {
                 let outer = table(document.as_table_mut(), under, false)?;
@@ -133,7 +128,10 @@ impl Setting {
             Setting::Table { under, name, entries } => {
                 let Some(found) = root.get(*under).and_then(|outer| outer.get(name)) else { return false };
                 let wanted = |value: &Value| value.to_string().trim().parse::<toml::Value>().ok();
-                let has = |(key, value): &(&str, Value)| found.get(key).cloned() == wanted(value);
+                let has = |(key, value): &(&str, Value)| match (found.get(key), wanted(value)) {
+                    (Some(found), Some(wanted)) => covers(found, &wanted),
+                    _ => false,
+                };
                 // Somebody reaches relay through a server, and meant that.
                 found.get("url").is_some() || entries.iter().all(has)
             }
@@ -142,6 +140,16 @@ impl Setting {
                 list.is_some_and(|list| list.iter().any(|found| found.as_str() == Some(word)))
             }
         }
+    }
+}
+
+/// Every member of a wanted table is there as it is wanted; others may be too.
+fn covers(found: &toml::Value, wanted: &toml::Value) -> bool {
+    match wanted {
+        toml::Value::Table(members) => {
+            members.iter().all(|(name, value)| found.get(name).is_some_and(|found| covers(found, value)))
+        }
+        value => found == value,
     }
 }
 
@@ -193,6 +201,18 @@ fn table<'a>(outer: &'a mut dyn TableLike, name: &str, only_holds: bool) -> Resu
     };
     let item = outer.entry(name).or_insert_with(made);
     item.as_table_like_mut().ok_or_else(|| format!("has something else than a table in `{name}`"))
+}
+
+/// Sets what is missing or different; in a table, member by member.
+fn set(table: &mut dyn TableLike, key: &str, wanted: &Value) {
+    let found = table.get(key).and_then(Item::as_value).map(plain);
+    match (table.get_mut(key).and_then(Item::as_table_like_mut), wanted) {
+        _ if found == Some(plain(wanted)) => {}
+        (Some(inner), Value::InlineTable(members)) => {
+            members.iter().for_each(|(key, value)| set(inner, key, value));
+        }
+        _ => drop(table.insert(key, Item::Value(wanted.clone()))),
+    }
 }
 
 /// The value without the space around it.

@@ -7,8 +7,8 @@ const RELAY = "RELAY_PROGRAM";
 const SECONDS = 10;
 const TOOLS = new Set(["edit", "write", "multiedit", "patch", "apply_patch", "bash"]);
 
-/** Asks relay. No answer, a late one and one that is no JSON are all `{}`. */
-function ask(event, cwd, flags = [], seconds = SECONDS) {
+/** Asks relay. No answer, a late one and one that is no object are all `{}`. `started` gets what can be ended early. */
+function ask(event, { flags = [], seconds = SECONDS, started = () => {} } = {}) {
   return new Promise((resolve) => {
     let text = "";
     let timer;
@@ -17,15 +17,13 @@ function ask(event, cwd, flags = [], seconds = SECONDS) {
       resolve(answer && typeof answer === "object" ? answer : {});
     };
     try {
-      const child = spawn(RELAY, ["hook", ...flags], { cwd, stdio: ["pipe", "pipe", "ignore"] });
-      if (seconds) {
-        timer = setTimeout(() => {
-          child.kill();
-          done({});
-        }, seconds * 1000);
-      } else {
-        child.unref();
-      }
+      const child = spawn(RELAY, ["hook", ...flags], { cwd: event.cwd, stdio: ["pipe", "pipe", "ignore"] });
+      const stop = () => {
+        child.kill();
+        done({});
+      };
+      if (seconds) timer = setTimeout(stop, seconds * 1000);
+      started(stop);
       child.on("error", () => done({}));
       child.stdin.on("error", () => {});
       child.stdout.on("data", (part) => (text += part));
@@ -36,7 +34,7 @@ function ask(event, cwd, flags = [], seconds = SECONDS) {
           done({});
         }
       });
-      child.stdin.end(JSON.stringify({ relay_plugin: "opencode", version: 1, cwd, ...event }) + "\n");
+      child.stdin.end(JSON.stringify(event) + "\n");
     } catch {
       done({});
     }
@@ -46,45 +44,64 @@ function ask(event, cwd, flags = [], seconds = SECONDS) {
 export const Relay = async ({ client, directory }) => {
   const parents = new Map();
   const models = new Map();
-  const idle = new Map();
+  const waiting = new Map();
 
-  const about = (name, session, more = {}) => ({
+  /** The session that started this one, if one did; sessions that go on after a restart are looked up. */
+  const parent = async (session) => {
+    if (!parents.has(session)) {
+      const found = await Promise.resolve(client.session.get({ path: { id: session } })).catch(() => undefined);
+      parents.set(session, found?.data?.parentID);
+    }
+    return parents.get(session);
+  };
+
+  const about = async (name, session, more = {}) => ({
+    relay_plugin: "opencode",
+    version: 1,
     hook_event_name: name,
     session_id: session,
-    parent_session_id: parents.get(session),
+    parent_session_id: await parent(session),
     model: models.get(session),
+    cwd: directory,
+    pid: process.pid,
     ...more,
   });
 
-  const prompt = (session, text) =>
-    client.session.promptAsync({ path: { id: session }, body: { parts: [{ type: "text", text }] } });
+  /** The session is at work again: nobody has to wait for something to wake it with. */
+  const busy = (session) => {
+    waiting.get(session)?.();
+    waiting.delete(session);
+  };
 
   /** At the end of a turn: what relay has to say at once, or else what comes while nothing happens. */
   const rest = async (session) => {
-    const turn = {};
-    idle.set(session, turn);
-    const now = await ask(about("session.idle", session), directory);
-    const answer = now.prompt ? now : await ask(about("session.idle", session), directory, ["--idle"], 0);
-    if (answer.prompt && idle.get(session) === turn) {
-      idle.delete(session);
-      await prompt(session, answer.prompt);
+    busy(session);
+    const event = await about("session.idle", session);
+    let answer = await ask(event);
+    if (!answer.prompt && !event.parent_session_id) {
+      let mine;
+      const started = (stop) => waiting.set(session, (mine = stop));
+      answer = await ask(event, { flags: ["--idle"], seconds: 0, started });
+      if (waiting.get(session) !== mine) return;
+      waiting.delete(session);
+    }
+    if (answer.prompt) {
+      const body = { parts: [{ type: "text", text: answer.prompt }] };
+      await client.session.promptAsync({ path: { id: session }, body });
     }
   };
 
-  const happened = async (event) => {
-    const info = event.properties?.info;
-    const session = event.properties?.sessionID ?? info?.id;
+  const happened = async ({ type, properties }) => {
+    const session = properties?.sessionID ?? properties?.info?.id;
     if (!session) return;
-    if (event.type === "session.created") {
-      if (info?.parentID) parents.set(session, info.parentID);
-      await ask(about(event.type, session), directory);
-    } else if (event.type === "session.idle") {
+    if (type === "session.idle") {
       await rest(session);
-    } else if (event.type === "session.compacted") {
-      await ask(about(event.type, session), directory);
-    } else if (event.type === "session.deleted") {
-      idle.delete(session);
-      await ask(about(event.type, session), directory);
+    } else if (type === "session.created" || type === "session.compacted") {
+      if (properties.info) parents.set(session, properties.info.parentID);
+      await ask(await about(type, session));
+    } else if (type === "session.deleted") {
+      busy(session);
+      await ask(await about(type, session));
       parents.delete(session);
       models.delete(session);
     }
@@ -98,11 +115,12 @@ export const Relay = async ({ client, directory }) => {
 
     "chat.message": async (input, output) => {
       try {
-        idle.delete(input.sessionID);
-        if (input.model) models.set(input.sessionID, `${input.model.providerID}/${input.model.modelID}`);
-        const answer = await ask(about("chat.message", input.sessionID), directory);
-        const first = output.parts?.find((part) => part.type === "text");
-        if (answer.context && first) first.text = `${first.text}\n\n${answer.context}`;
+        busy(input.sessionID);
+        const model = input.model ?? output.message?.model;
+        if (model) models.set(input.sessionID, `${model.providerID}/${model.modelID}`);
+        const answer = await ask(await about("chat.message", input.sessionID));
+        const first = output.parts.find((part) => part.type === "text");
+        if (answer.context && first) first.text += `\n\n${answer.context}`;
       } catch {}
     },
 
@@ -110,9 +128,9 @@ export const Relay = async ({ client, directory }) => {
       if (!TOOLS.has(input.tool)) return;
       let answer = {};
       try {
-        idle.delete(input.sessionID);
+        busy(input.sessionID);
         const call = { tool_name: input.tool, tool_use_id: input.callID, tool_input: output.args };
-        answer = await ask(about("tool.execute.before", input.sessionID, call), directory);
+        answer = await ask(await about("tool.execute.before", input.sessionID, call));
       } catch {}
       // The one thing that is meant to stop a call.
       if (answer.deny) throw new Error(answer.deny);
@@ -121,10 +139,19 @@ export const Relay = async ({ client, directory }) => {
     "tool.execute.after": async (input, output) => {
       if (!TOOLS.has(input.tool)) return;
       try {
-        const call = { tool_name: input.tool, tool_use_id: input.callID, tool_input: input.args ?? {} };
-        const answer = await ask(about("tool.execute.after", input.sessionID, call), directory);
-        if (answer.context && typeof output?.output === "string") output.output += `\n\n${answer.context}`;
+        const call = { tool_name: input.tool, tool_use_id: input.callID, tool_input: input.args };
+        const answer = await ask(await about("tool.execute.after", input.sessionID, call));
+        if (answer.context && typeof output.output === "string") output.output += `\n\n${answer.context}`;
       } catch {}
+    },
+
+    // So that `relay` in a shell knows whose it is.
+    "shell.env": async (input, output) => {
+      if (input.sessionID && output.env) output.env.RELAY_SESSION = input.sessionID;
+    },
+
+    dispose: async () => {
+      for (const session of [...waiting.keys()]) busy(session);
     },
   };
 };

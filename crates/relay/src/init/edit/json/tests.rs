@@ -83,6 +83,10 @@ fn an_entry_that_is_there_is_updated_and_keeps_what_was_added() {
     let old = r#"{"mcpServers": {"relay": {"command": "/old/relay", "args": ["mcp"], "env": {"A": "b"}}, "x": {}}}"#;
     let with = put_in(&[server()], old);
     assert_eq!(with, old.replace("/old/relay", "relay"));
+    let with_env = json!({"command": "relay", "env": {"RELAY_HOME": "/state"}});
+    let wish = Wish::Member { under: vec!["mcpServers"], name: "relay", value: with_env };
+    let with = put_in(&[wish], r#"{"mcpServers": {"relay": {"command": "relay", "env": {"A": "b"}}}}"#);
+    assert!(with.contains("\"A\": \"b\"") && with.contains("\"RELAY_HOME\": \"/state\""), "{with}");
     let served = r#"{"mcpServers": {"relay": {"type": "http", "url": "http://127.0.0.1:7717/mcp"}}}"#;
     assert_eq!(put_in(&[server()], served), served, "somebody reaches relay through a server");
     assert_eq!(take(&[server()], served).as_deref(), Ok(served));

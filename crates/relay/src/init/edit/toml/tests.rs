@@ -91,6 +91,15 @@ fn an_older_table_is_updated_and_keeps_what_was_added() {
     let with = put(&settings(), old).unwrap_or_default();
     assert!(with.contains("command = \"relay\"\nargs = [ \"mcp\" ]\nstartup_timeout_sec = 20 # slow disk\n"), "{with}");
     assert_eq!(with.matches("[mcp_servers.relay]").count(), 1);
+    let mut wanted = settings();
+    let home = Value::InlineTable(toml_edit::InlineTable::from_iter([("RELAY_HOME", "/state")]));
+    if let Setting::Table { entries, .. } = &mut wanted[0] {
+        entries.push(("env", home));
+    }
+    let old =
+        "[mcp_servers.relay]\ncommand = \"relay\"\nargs = [\"mcp\"]\n\n[mcp_servers.relay.env]\nA = \"b\" # mine\n";
+    let with = put(&wanted, old).unwrap_or_default();
+    assert!(with.contains("A = \"b\" # mine\nRELAY_HOME = \"/state\"\n") && holds(&wanted, &with), "{with}");
     let served = "[mcp_servers.relay]\nurl = \"http://127.0.0.1:7717/mcp\"\n";
     let with = put(&settings(), served).unwrap_or_default();
     assert!(with.starts_with(served) && !with.contains("command"), "{with}");
