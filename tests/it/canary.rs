@@ -309,7 +309,7 @@ impl Cage {
 const RUN_GIT: [&str; 4] = ["drain", "redact", "archive", "doctor"];
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 67] = [
+const COMMANDS: [(&str, &[&str]); 69] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -370,6 +370,8 @@ const COMMANDS: [(&str, &[&str]); 67] = [
     ("", &["guard", "status"]),
     ("RedForest", &["guard", "pre-commit"]),
     ("RedForest", &["guard", "pre-push"]),
+    ("", &["init", "--only", "claude,codex,gemini,cursor,opencode,copilot,vscode"]),
+    ("", &["init", "--remove"]),
     ("", &["project", "list"]),
     ("", &["token", "human"]),
     ("", &["mcp"]),

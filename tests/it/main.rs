@@ -65,6 +65,7 @@ mod i12_recovery;
 mod i12_steps;
 mod init;
 mod init_real;
+mod init_remove;
 mod interrupted;
 mod line;
 mod listening;

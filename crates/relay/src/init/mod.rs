@@ -111,22 +111,26 @@ impl Work {
                 vec!["VS Code used these hooks: `relay init --only vscode` gives it its own".to_owned()],
             );
         }
-        let mut files: Vec<(String, BTreeSet<Agent>)> = Vec::new();
-        let setting = Setting { place: &self.place, chosen };
-        files.extend(plan(chosen, &setting).into_iter().map(|(target, agents)| (target.path, agents)));
-        for (path, agents) in self.ledger.files() {
-            let leaving: BTreeSet<Agent> = agents.into_iter().filter(|agent| chosen.contains(agent)).collect();
-            if !leaving.is_empty() && !files.iter().any(|(known, _)| *known == path) {
-                files.push((path, leaving));
-            }
-        }
-        for (path, agents) in files {
+        for (path, agents) in self.files_for(chosen) {
             if let Some(outcome) = self.take_from(&path, self.edit_of(&path).as_ref(), chosen) {
                 report.file(&agents, &outcome);
             }
         }
         self.tidy()?;
         Ok(report)
+    }
+
+    /// The files that these agents would have, and those that an earlier relay gave them.
+    fn files_for(&self, chosen: &[Agent]) -> Vec<(String, BTreeSet<Agent>)> {
+        let planned = plan(chosen, &Setting { place: &self.place, chosen });
+        let mut files: Vec<_> = planned.into_iter().map(|(target, agents)| (target.path, agents)).collect();
+        for (path, agents) in self.ledger.files() {
+            let leaving: BTreeSet<Agent> = agents.into_iter().filter(|agent| chosen.contains(agent)).collect();
+            if !leaving.is_empty() && !files.iter().any(|(known, _)| *known == path) {
+                files.push((path, leaving));
+            }
+        }
+        files
     }
 
     fn tidy(&mut self) -> Result<()> {

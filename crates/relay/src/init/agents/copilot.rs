@@ -11,7 +11,7 @@ const TOOLS: &str = "Write|Edit|Bash";
 
 pub fn traces() -> Traces {
     let kept = vec![environment::user_folder().join(".copilot")];
-    Traces { programs: &["copilot"], kept, in_project: &[".github/copilot-instructions.md", ".github/hooks"] }
+    Traces { programs: &["copilot"], kept, in_project: &[".github/copilot-instructions.md"] }
 }
 
 pub fn targets(setting: &Setting<'_>) -> Vec<Target> {

@@ -1,4 +1,5 @@
 use jsonc_parser::json;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -180,4 +181,49 @@ fn what_cannot_be_read_is_left_alone() {
     // Which of two members of one name counts is for the program to say; relay does not claim that it is in.
     let twice = put(&[server()], "{\"mcpServers\": {}, \"mcpServers\": {}}").unwrap_or_default();
     assert!(!holds(&[server()], &twice), "{twice}");
+}
+
+/// Any JSON, some levels deep.
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[ -~é\\n\"]{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map("[a-z{}\\[\\],:/*]{0,4}", inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever else is in a file means the same with relay's part in it, and without it again.
+    #[test]
+    fn everything_else_means_what_it_meant(
+        others in proptest::collection::btree_map("[a-z]{1,4}", anything(), 0..4),
+        servers in proptest::collection::btree_map("[a-z]{1,3}", anything(), 1..3),
+        spread in any::<bool>(),
+        returns in any::<bool>(),
+    ) {
+        let mut whole: serde_json::Map<String, Value> = others.into_iter().collect();
+        whole.insert("mcpServers".to_owned(), Value::Object(servers.into_iter().collect()));
+        let whole = Value::Object(whole);
+        let text = if spread { format!("{whole:#}\n") } else { whole.to_string() };
+        let text = if returns { text.replace('\n', "\r\n") } else { text };
+        let wishes = [server(), hooks()];
+        let with = put_in(&wishes, &text);
+        let mut read: Value = serde_json::from_str(&with).map_err(|fault| TestCaseError::fail(format!("{fault}: {with}")))?;
+        prop_assert!(read["mcpServers"].as_object_mut().is_some_and(|servers| servers.remove("relay").is_some()));
+        prop_assert!(read.as_object_mut().is_some_and(|members| members.remove("hooks").is_some()));
+        prop_assert_eq!(&read, &whole);
+        let left = take(&wishes, &with).map_err(TestCaseError::fail)?;
+        prop_assert_eq!(serde_json::from_str::<Value>(&left).ok(), Some(whole));
+        if spread {
+            prop_assert_eq!(left, text);
+        }
+    }
 }
