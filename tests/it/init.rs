@@ -346,6 +346,12 @@ fn people_read_what_was_done_and_what_is_left_to_them() {
     ] {
         assert!(text.contains(words), "{words:?} is not in {text}");
     }
+    write(&bus, ".cursor/mcp.json", "{\n  \"a\": \"\u{1b}[31m\"\n}\n");
+    let mut shown = bus.command();
+    shown.env("PATH", bus.path("bin")).args(["init", "--only", "cursor", "--dry-run"]);
+    let text = run(shown).success().stdout;
+    assert!(text.contains("\n+  \"mcpServers\": {\n") && !text.contains('\u{1b}'), "{text}");
+    fs::remove_dir_all(bus.repo().join(".cursor")).unwrap();
     let mut again = bus.command();
     again.env("PATH", bus.path("bin")).args(["init"]);
     let text = run(again).success().stdout;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;
-use relay_core::domain::plain::escape_line;
+use relay_core::domain::plain::{escape, escape_line};
 use relay_core::error::Kind;
 use serde::Serialize;
 use serde_json::json;
@@ -91,13 +91,11 @@ impl Report {
         let status = self.files.iter().filter_map(|file| file.kind).map(Kind::exit_status).max().unwrap_or(0);
         // Whoever has nothing of relay's is not worth a word when it is taken out.
         let told: Vec<_> = self.agents.iter().filter(|(_, (files, _))| !(wanted.remove && files.is_empty())).collect();
-        let agents: Vec<_> = told
-            .iter()
-            .map(|(agent, (files, next))| {
-                let because = found.get(agent);
-                json!({"name": agent, "detected": because.is_some(), "because": because, "files": files, "next": next})
-            })
-            .collect();
+        let agent = |(agent, (files, next)): &(&Agent, &(Vec<Outcome>, Vec<String>))| {
+            let because = found.get(agent);
+            json!({"name": agent, "detected": because.is_some(), "because": because, "files": files, "next": next})
+        };
+        let agents: Vec<_> = told.iter().map(agent).collect();
         let notes = notes(place, wanted);
         let result = json!({
             "project": place.project,
@@ -119,7 +117,7 @@ impl Report {
         let mut text = String::new();
         for file in &self.files {
             if let Some(diff) = &file.diff {
-                let _ = write!(text, "\n{diff}");
+                let _ = write!(text, "\n{}", escape(diff));
             }
             if let Some(lines) = &file.by_hand {
                 let _ = write!(text, "\nTo add to {} by hand:\n{lines}", file.path);
@@ -127,6 +125,7 @@ impl Report {
         }
         let is_done = self.files.iter().all(|file| file.action == Action::Unchanged);
         let last = match (is_done, wanted.remove, wanted.dry_run) {
+            (true, true, _) if !self.files.is_empty() => "What is left is there for other agents.".to_owned(),
             (true, true, _) => format!("Nothing of relay's is left to take out of {}.", place.root.display()),
             (true, false, _) => format!("Nothing to do: relay is set up in {}.", place.root.display()),
             (false, _, true) => "Nothing was changed. Without --dry-run it is.".to_owned(),
