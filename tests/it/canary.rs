@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bus::{Bus, RELAY};
+use crate::hook::agent::Agent;
 use crate::listening::Server;
 use crate::trace::trace;
 
@@ -394,8 +395,8 @@ fn listed() -> BTreeSet<String> {
 fn every_command_is_put_to_the_test() {
     let mut tried: BTreeSet<String> = COMMANDS.iter().map(|(_, args)| args[0].to_owned()).collect();
     tried.remove("--version");
-    // The demo runs git on a repository of its own; `help` is not relay's; a server has a test of its own.
-    tried.extend(["demo", "help", "serve"].map(str::to_owned));
+    // The demo runs git on a repository of its own; `help` is not relay's; a server and hooks have tests of their own.
+    tried.extend(["demo", "help", "hook", "serve"].map(str::to_owned));
     assert_eq!(tried, listed());
 }
 
@@ -418,6 +419,32 @@ fn a_server_wakes_none_of_them() {
     }
     assert_eq!(server.stop(), 0);
     assert_eq!(cage.fired(), BTreeSet::new());
+}
+
+#[test]
+fn a_hook_wakes_none_of_them() {
+    let cage = Cage::new();
+    for folder in [cage.bus.repo(), cage.bus.path("linked")] {
+        let agent = Agent { cwd: folder.clone(), ..Agent::claude(&cage.bus, "one") };
+        let tells = |event: &str, own: Value| {
+            let mut command = agent.command(&[]);
+            cage.surround(&mut command, &folder);
+            agent.tells_with(command, event, &own);
+        };
+        let bash = |id: &str| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "git stash"}});
+        let edit =
+            json!({"tool_name": "Edit", "tool_use_id": "2", "tool_input": {"file_path": folder.join("src/a.rs")}});
+        tells("SessionStart", json!({"source": "startup"}));
+        tells("PreToolUse", bash("1"));
+        std::fs::write(folder.join("src/a.rs"), "changed\n").unwrap();
+        tells("PostToolUse", bash("1"));
+        tells("PreToolUse", edit.clone());
+        tells("PostToolUse", edit);
+        tells("Stop", json!({"stop_hook_active": false}));
+        tells("SessionEnd", json!({"reason": "other"}));
+    }
+    assert_eq!(cage.fired(), BTreeSet::new());
+    assert!(!cage.bus.home().join("hooks/trace.jsonl").exists(), "and none of them failed");
 }
 
 #[test]

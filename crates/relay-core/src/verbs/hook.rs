@@ -244,7 +244,7 @@ fn unclaimed(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, paths: &[String]) 
     held.retain(|claim| claim.is_live(ctx.now));
     let held: Vec<_> =
         held.iter().filter_map(|claim| Some(Pattern::from_canonical(&claim.pattern).ok()?.compile(case))).collect();
-    let wanted = paths.iter().filter_map(|path| Pattern::of_path(path, &roots).ok());
+    let wanted = paths.iter().filter_map(|path| Pattern::to_claim(path, &roots));
     Ok(wanted
         .filter(|pattern| {
             let compiled = pattern.compile(case);

@@ -115,6 +115,12 @@ impl Pattern {
         Self::from_cleaned(clean::relative(&canonical(&literal_nodes(path), false), roots)?)
     }
 
+    /// The same where somebody could claim it: a name that no pattern can spell is nobody's to claim.
+    pub fn to_claim(path: &str, roots: &[&str]) -> Option<Self> {
+        let pattern = Self::of_path(path, roots).ok()?;
+        Self::parse(&pattern.text, &[]).ok()
+    }
+
     /// Reads the canonical text of a pattern that was parsed before.
     pub fn from_canonical(text: &str) -> Result<Self, PatternFault> {
         Self::read(text, &[])

@@ -479,6 +479,8 @@ fn the_characters_of_a_path_mean_themselves() {
     assert!(pattern("src").compile(Case::Sensitive).overlap(&odd).is_some());
     assert!(pattern("src/*.rs").compile(Case::Sensitive).overlap(&odd).is_some());
     assert!(pattern("src/a").compile(Case::Sensitive).overlap(&odd).is_none());
+    assert!(Pattern::to_claim("src/a\nb.rs", &[]).is_none());
+    assert_eq!(Pattern::to_claim("src/[a].rs", &[]), Some(pattern("src/\\[a].rs")));
     assert!(Pattern::of_path("/elsewhere/a.rs", &["/work/tree"]).is_err());
     assert!(Pattern::of_path("", &["/work/tree"]).is_err());
 }

@@ -184,7 +184,7 @@ fn advice(outside: &[Outside], by_agent: bool) -> (Vec<Signal>, Vec<String>) {
         Some(path) => format!("{} changed files are under no live claim, for example {path}", paths.len()),
     };
     let signals = vec![Signal::new(SignalCode::DirtyOutsideClaim, text)];
-    let patterns = paths.iter().filter_map(|path| Pattern::of_path(path, &[]).ok()).map(|path| path.to_string());
+    let patterns = paths.iter().filter_map(|path| Pattern::to_claim(path, &[])).map(|path| path.to_string());
     let patterns: Vec<String> = patterns.take(PROPOSED).collect();
     if patterns.is_empty() || !by_agent {
         return (signals, Vec::new());
