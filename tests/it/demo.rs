@@ -85,7 +85,9 @@ fn the_demo_plays_all_verbs_and_every_line_quotes_an_answer() {
         assert!(played.contains(&verb), "{verb} is not played: {played:?}");
     }
     let agents: std::collections::BTreeSet<&str> = steps.iter().map(|step| step["agent"].as_str().unwrap()).collect();
-    assert_eq!(agents.into_iter().collect::<Vec<_>>(), ["BlueLake", "GoldOwl", "RedForest", "anybody"]);
+    for agent in ["BlueLake", "GoldOwl", "RedForest", "Claude", "Codex", "anybody"] {
+        assert!(agents.contains(agent), "{agent} is not among {agents:?}");
+    }
     let refused: Vec<&Value> = steps.iter().filter(|step| step["exit_status"] != 0).collect();
     let codes: Vec<&str> = refused.iter().map(|step| step["answer"]["error"]["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["CONTACT_REQUIRED", "CONTACT_BLOCKED"]);
@@ -149,6 +151,22 @@ fn a_verb_that_answers_with_nothing_fails_the_demo() {
         let message = run.error()["message"].as_str().unwrap().to_owned();
         assert!(message.contains("expected a value at /"), "{verb}: {message}");
     }
+}
+
+#[test]
+fn the_second_act_shows_what_is_lost_without_relay_and_that_nothing_is_lost_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = run(demo(folder.path(), &["--json"])).success().result();
+    let shown = result["steps"].as_array().unwrap().iter().filter(|step| step["run"][0] == "cat");
+    let shown: Vec<&Value> = shown.map(|step| &step["answer"]["output"]).collect();
+    let both = serde_json::json!(["demo", "a line by Claude", "a line by Codex"]);
+    assert_eq!(shown, [&serde_json::json!(["demo", "a line by Codex"]), &both]);
+}
+
+#[test]
+fn a_hook_that_says_nothing_fails_the_demo() {
+    let run = broken("hook").fails("INTERNAL");
+    assert!(run.error()["message"].as_str().unwrap().contains("relay hook"), "{run:?}");
 }
 
 #[test]

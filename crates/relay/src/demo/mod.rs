@@ -5,6 +5,7 @@
 
 mod play;
 mod reply;
+mod second;
 mod stage;
 
 use relay_core::playbook::Setting;
@@ -34,7 +35,7 @@ fn whole(app: &App, interrupted: &mut bool) -> Result<(serde_json::Value, String
     played?;
     let steps = stage.strike()?;
     let text = format!(
-        "\n{} commands, each a process of its own, and nothing is left of them. Now yours: relay start\n",
+        "\n{} commands, each a process of its own, and nothing is left of them. Now yours: relay init\n",
         steps.len()
     );
     Ok((serde_json::json!({"steps": steps}), text))

@@ -1,4 +1,4 @@
-//! The play: three agents meet over one login. Each step is a command, what its answer must hold, and a line from it.
+//! The play: three agents meet over one login, and in the second act two coding agents over one file. Each step is a command, what its answer must hold, and a line from it.
 
 use std::path::PathBuf;
 
@@ -8,6 +8,7 @@ use relay_core::store::Result;
 use serde_json::Value;
 
 use super::reply::Reply;
+use super::second;
 use super::stage::Stage;
 
 const BLUE: &str = "BlueLake";
@@ -33,6 +34,8 @@ pub(super) fn play(stage: &mut Stage) -> Result<()> {
         scene(stage, &desks)?;
         drain(stage, &desks)?;
     }
+    stage.pause();
+    second::play(stage)?;
     stage.pause();
     all_is_in_git(stage, &desks)
 }

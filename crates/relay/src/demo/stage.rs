@@ -193,6 +193,57 @@ impl Stage {
         Reply::read(agent, run, output)
     }
 
+    /// Tells a hook what a coding agent tells it, and reads the answer: what it says, and whether it stops the call.
+    pub fn hook(&self, agent: &str, folder: &Path, event: &str, told: &Value) -> Result<Reply> {
+        use std::io::Write;
+        let mut command = self.relay(folder, &["hook".to_owned()])?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|fault| cannot_start(&fault))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(told.to_string().as_bytes()).map_err(|fault| cannot_start(&fault))?;
+        }
+        let output = child.wait_with_output().map_err(|fault| cannot_start(&fault))?;
+        if self.is_interrupted() {
+            return Err(Code::Internal.refuse("the demo was interrupted"));
+        }
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let answer = &answer["hookSpecificOutput"];
+        let reason = answer["permissionDecisionReason"].as_str();
+        let said = reason.or(answer["additionalContext"].as_str()).unwrap_or_default();
+        let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let answer = json!({"event": event, "denied": answer["permissionDecision"] == "deny", "said": said});
+        let run = ["relay", "hook"].map(str::to_owned).into();
+        Ok(Reply { agent: agent.to_owned(), run, status: output.status.code().unwrap_or(-1), answer })
+    }
+
+    /// What the home says of how relay behaves.
+    pub fn configure(&self, text: &str) -> Result<()> {
+        let path = self.home().join("config.toml");
+        std::fs::write(&path, text).map_err(|fault| Code::StoreIo.refuse(format!("{}: {fault}", path.display())))
+    }
+
+    pub fn read_file(&self, file: &str) -> Result<String> {
+        let path = self.main_worktree().join(file);
+        std::fs::read_to_string(&path).map_err(|fault| Code::StoreIo.refuse(format!("{}: {fault}", path.display())))
+    }
+
+    pub fn write_file(&self, file: &str, text: &str) -> Result<()> {
+        let path = self.main_worktree().join(file);
+        std::fs::write(&path, text).map_err(|fault| Code::StoreIo.refuse(format!("{}: {fault}", path.display())))
+    }
+
+    /// What a file holds, line by line.
+    pub fn show_file(&self, agent: &str, file: &str) -> Result<Reply> {
+        let text = self.read_file(file)?;
+        let run = ["cat", file].map(str::to_owned).into();
+        let lines: Vec<&str> = text.lines().collect();
+        Ok(Reply { agent: agent.to_owned(), run, status: 0, answer: json!({"output": lines}) })
+    }
+
+    pub fn commit(&self, file: &str, message: &str) -> Result<()> {
+        self.git(&["commit", "--quiet", "--message", message, "--", file])
+    }
+
     /// Starts a command that waits, and returns when relay itself says that it does.
     pub fn start_waiting(&self, agent: &str, folder: &Path, arguments: &[&str]) -> Result<Waiting> {
         let mut command = self.relay(folder, &named(agent, arguments))?;

@@ -38,7 +38,7 @@ impl Speaker<'_> {
             }
         }
         text.push_str(
-            " What you edit is claimed for you, and mail and conflicts are brought to you here. Before work on a task:\n",
+            "\nWhat you edit is claimed for you, and mail and conflicts are brought to you here. Before work on a task:\n",
         );
         text.push_str(&self.command(&["prepare", "--thread", "TASK-ID"]));
         text.push_str(&self.command(&["reserve", "PATTERN", "--reason", "TASK-ID"]));
