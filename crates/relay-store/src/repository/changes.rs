@@ -15,7 +15,7 @@ use gix::status::plumbing::index_as_worktree_with_renames::{Entry, VisitEntry};
 use relay_core::domain::worktree::{ChangeKind, Changed, Seen, Stamp};
 
 use super::folder::git_folder;
-use super::index::{index, is_tree};
+use super::index::{index, is_tree, taken_back};
 use super::open::{only, open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
 use super::{Tree, head};
@@ -69,6 +69,8 @@ impl Found<'_> {
             Ok(flow(over))
         };
         repository.tree_index_status(&head, index, Some(&mut pathspec), renames, note).map_err(unreadable)?;
+        let taken_back = taken_back(repository, index, &head)?;
+        self.changes.extend(taken_back.into_iter().map(|path| (path, (ChangeKind::Deleted, true))));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use relay_core::domain::worktree::Seen;
 
 use super::Tree;
 use super::folder::{MOST_PATH, read};
-use super::index::{index, is_tree};
+use super::index::{index, is_tree, taken_back};
 use super::open::{open, pathspec, unreadable};
 use super::patience::{Over, flow, go_on};
 
@@ -36,6 +36,7 @@ pub(super) fn staged(tree: &Tree, named: Option<&Path>, over: &Over) -> Seen<Vec
             })
             .map_err(unreadable)?;
         go_on(over)?;
+        paths.extend(taken_back(&repository, &index, id)?);
         Ok(paths)
     };
     let mut paths = against(&head)?;

@@ -53,3 +53,15 @@ fn whole(repository: &gix::Repository, sparse: &File) -> Seen<File> {
 pub(super) fn is_tree(index: &State, tree: &gix::oid) -> bool {
     index.tree().is_some_and(|noted| noted.num_entries.is_some() && noted.id == tree)
 }
+
+/// Paths of a tree that are only intended to be added again: git takes them for deleted until they are, gix for unchanged.
+pub(super) fn taken_back(repository: &gix::Repository, index: &State, tree: &gix::oid) -> Seen<Vec<BString>> {
+    let intended = index.entries().iter().filter(|entry| entry.flags.contains(Flags::INTENT_TO_ADD));
+    let mut paths: Vec<BString> = intended.map(|entry| entry.path(index).to_owned()).collect();
+    if !paths.is_empty() {
+        let tree = repository.find_tree(tree).map_err(unreadable)?;
+        let is_there = |path: &BString| tree.lookup_entry(path.split_str("/")).is_ok_and(|entry| entry.is_some());
+        paths.retain(is_there);
+    }
+    Ok(paths)
+}

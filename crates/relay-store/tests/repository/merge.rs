@@ -27,6 +27,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         6 => (path.clone(), 0..12usize, 100..104usize).prop_map(|(path, line, with)| Edit::Replace(path, line, with)),
         2 => (path.clone(), prop::collection::vec(200..203usize, 1..3)).prop_map(|(path, lines)| Edit::Rewrite(path, lines)),
         1 => path.prop_map(Edit::Delete),
+        // The path that nobody has yet.
+        2 => (200..203usize).prop_map(|line| Edit::Rewrite(PATHS.len() - 1, vec![line])),
         1 => Just(Edit::Commit),
         1 => Just(Edit::Stage),
     ]

@@ -24,6 +24,8 @@ enum Step {
     Commit,
     Branch,
     Merge,
+    /// Two branches bring different texts to the same path.
+    Clash(usize),
 }
 
 const PATHS: [&str; 9] =
@@ -45,7 +47,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => path.clone().prop_map(Step::Add),
         2 => Just(Step::AddAll),
         1 => path.clone().prop_map(Step::IntendToAdd),
-        1 => path.prop_map(Step::Forget),
+        1 => path.clone().prop_map(Step::Forget),
+        2 => path.prop_map(Step::Clash),
         3 => Just(Step::Commit),
         2 => Just(Step::Branch),
         2 => Just(Step::Merge),
@@ -101,6 +104,13 @@ impl Step {
                 may_fail(&["reset", "-q", "--hard", "HEAD~1"]);
             }
             Step::Merge => may_fail(&["merge", "-q", "-m", "merge", "side"]),
+            Step::Clash(path) => {
+                Step::AddAll.take(trees);
+                may_fail(&["commit", "-q", "--allow-empty", "-m", "before"]);
+                let brings = |text| [Step::Write(*path, text), Step::Add(*path), Step::Commit];
+                brings(1).iter().chain([&Step::Branch]).chain(&brings(2)).for_each(|step| step.take(trees));
+                Step::Merge.take(trees);
+            }
         }
     }
 }
