@@ -33,8 +33,8 @@ pub fn targets(setting: &Setting<'_>) -> Vec<Target> {
 
 fn events(place: &Place) -> Vec<(&'static str, Json)> {
     // A hook that ends badly and says something stops the whole turn, also where the program is not there at all: so
-    // whatever is not the answer goes nowhere.
-    let line = format!("{} 2>/dev/null", place.hook_line());
+    // whatever is not the answer goes nowhere. Without the shell in between, Gemini is the hook's parent, as it is the server's.
+    let line = format!("exec {} 2>/dev/null", place.hook_line());
     let hook = || json!({"type": "command", "name": "relay", "command": (line.as_str()), "timeout": (PATIENCE * 1000)});
     let always = || group(None, vec![hook()]);
     let tools = || group(Some(TOOLS), vec![hook()]);

@@ -124,6 +124,7 @@ fn is_ours(handler: &Value, program: &str) -> bool {
     };
     let is_relay = |word: &str| word == program || Path::new(word).file_name().is_some_and(|name| name == "relay");
     words.is_some_and(|words: Vec<String>| match words.as_slice() {
+        [exec, first, second, ..] if exec == "exec" => is_relay(first) && second == "hook",
         [first, second, ..] => is_relay(first) && second == "hook",
         _ => false,
     })

@@ -114,7 +114,7 @@ fn older_hooks_of_relays_are_replaced_in_their_place() {
         {"hooks": [{"type": "command", "command": "relay", "args": ["hook"]}]},
         {"matcher": "X", "hooks": [{"type": "command", "command": "'/with space/relay' hook"}, {"type": "command", "command": "b"}]}
       ],
-      "Gone": [{"command": "relay hook --idle"}],
+      "Gone": [{"command": "relay hook --idle"}, {"command": "exec /x/relay hook 2>/dev/null"}],
       "Other": [{"command": "relay status"}, {"bash": "relay hooks"}, {"command": "xrelay hook"}]
     }}"#;
     let with: Value = serde_json::from_str(&put_in(&[hooks()], old)).unwrap_or_default();
