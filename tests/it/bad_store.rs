@@ -116,6 +116,26 @@ fn a_file_system_that_is_read_only_is_named() {
     assert_eq!(snapshot(&bus.home()), before);
 }
 
+#[test]
+fn in_the_sandbox_of_a_coding_agent_a_write_names_the_tool_that_does_the_same() {
+    let bus = busy_bus();
+    let stage = Stage::new();
+    stage.mount(&["--bind", text(&bus.home())], &bus.home());
+    stage.mount(&["-o", "remount,bind,ro"], &bus.home());
+    let message = |args: &[&str], session: &str| {
+        let mut command = bus.args("BlueLake", args);
+        command.env("CODEX_SESSION_ID", session);
+        let error = run(stage.enter(&command)).fails("STORE_READONLY").error();
+        error["message"].as_str().unwrap().to_owned()
+    };
+    let said = message(&["reserve", "src/**"], "one");
+    assert!(said.contains("the tool `reserve` of the MCP server `relay` does the same"), "{said}");
+    assert!(!message(&["reserve", "src/**"], "").contains("MCP"), "this is no coding agent's shell");
+    let mut poll = bus.args("BlueLake", ["poll"]);
+    poll.env("CODEX_SESSION_ID", "one");
+    run(stage.enter(&poll)).success();
+}
+
 /// A file that takes the last byte of the disk.
 fn fill(at: &Path) {
     use std::io::Write;

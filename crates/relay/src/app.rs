@@ -379,12 +379,25 @@ impl App {
     }
 
     pub fn fail(&self, failure: &Failure) -> u8 {
+        let failure = &self.minding_the_sandbox(failure.clone());
         if self.output.json {
             self.output.line(failure);
         } else {
             self.output.complain(&render::failure(failure, Speech::Commands));
         }
         failure.error.kind.exit_status()
+    }
+
+    /// The shell of a coding agent may run in a sandbox that lets it neither write nor connect; its MCP server does not.
+    fn minding_the_sandbox(&self, mut failure: Failure) -> Failure {
+        let is_forbidden = matches!(failure.error.code, Code::StoreReadonly | Code::StoreUnreachable);
+        let tool = cli::tools::TOOLS.iter().map(|tool| tool.told.name).find(|name| *name == failure.verb);
+        if let (true, true, Some(tool)) = (is_forbidden, self.session.is_some(), tool) {
+            failure.error.message.push_str(&format!(
+                "; where a sandbox forbids that to this shell, the tool `{tool}` of the MCP server `relay` does the same"
+            ));
+        }
+        failure
     }
 
     pub fn fail_outside(&self, verb: &str, refusal: &Refusal) -> u8 {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::agent::{Agent, claims};
 use super::identity::known;
-use crate::bus::{Bus, Run};
+use crate::bus::{Bus, Run, minutes};
 use crate::privilege::Stage;
 
 fn traces(bus: &Bus) -> Vec<String> {
@@ -100,14 +100,22 @@ fn a_home_that_cannot_be_written_stops_nobody_and_edits_are_still_met() {
 }
 
 #[test]
-fn the_same_event_told_twice_is_answered_once() {
+fn a_program_that_runs_the_hooks_of_two_configurations_is_answered_once() {
     let bus = known();
-    let (one, two) = (Agent::claude(&bus, "one"), Agent::claude(&bus, "two"));
-    one.starts();
-    one.edits("src/a.rs", "one\n");
-    two.starts();
-    assert!(two.before_edit("src/a.rs").context().contains("holds"));
-    let call =
-        json!({"tool_name": "Edit", "tool_input": {"file_path": bus.repo().join("src/a.rs")}, "tool_use_id": "call_1"});
-    two.tells("PreToolUse", &call).silent();
+    let tell = |event: &str, at: &str, more: &Value| {
+        let mut told = json!({"sessionId": "one", "timestamp": at, "cwd": bus.repo(), "hookEventName": event});
+        for (key, value) in more.as_object().unwrap() {
+            told[key] = value.clone();
+        }
+        let mut command = bus.command();
+        command.arg("hook").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(told.to_string().as_bytes()).unwrap();
+        Run::new(event.to_owned(), &child.wait_with_output().unwrap()).success().stdout
+    };
+    let start = json!({"source": "new"});
+    assert!(tell("SessionStart", "2026-11-16T06:30:00.000Z", &start).contains("you are"));
+    assert_eq!(tell("SessionStart", "2026-11-16T06:30:00.017Z", &start), "");
+    bus.advance(minutes(1));
+    assert!(tell("SessionStart", "2026-11-16T06:31:00.000Z", &start).contains("you are"), "a minute later");
 }

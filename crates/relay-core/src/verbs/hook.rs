@@ -115,10 +115,7 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     let Some(present) = identity::present(ctx, input)? else {
         return Ok(done(Outcome::default()));
     };
-    if let Some(harness) = &input.harness {
-        ctx.store.presence().note(&present.session.name, harness);
-    }
-    ctx.store.presence().touch(&present.session.name, ctx.now);
+    show(ctx, input, &present);
     let mut outcome = Outcome {
         agent: Some(present.acts().name.to_string()),
         new: present.new,
@@ -135,6 +132,17 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         Moment::Prompt => {}
     }
     tell(ctx, input, &present, outcome)
+}
+
+/// Whoever has a hook is there: the session's agent, and the subagent that it is about.
+fn show(ctx: &Ctx<'_>, input: &Input, present: &Present) {
+    let presence = ctx.store.presence();
+    for agent in [Some(&present.session), present.subagent.as_ref()].into_iter().flatten() {
+        if let Some(harness) = &input.harness {
+            presence.note(&agent.name, harness);
+        }
+        presence.touch(&agent.name, ctx.now);
+    }
 }
 
 fn done(outcome: Outcome) -> Done {

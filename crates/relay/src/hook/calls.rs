@@ -1,7 +1,8 @@
 //! Whose doing a change is. Every call of a tool that may change files leaves a note in its work tree's folder before it runs.
 //! A file that changed while one call alone was under way is that call's; what several may have done is nobody's for certain.
 //!
-//! Time is read from the file system itself, from the notes and the files: no other clock agrees with it.
+//! Time is read from the file system itself, from the notes and the files: no other clock agrees with it. A note is kept after its
+//! call only while others are under way, who may have to know what it did.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,6 +16,8 @@ use super::sessions::short;
 
 /// A note that is older tells of nobody who still works.
 const KEPT_NS: i128 = 3_600_000_000_000;
+/// What the names of notes end in.
+const NOTE: &str = "call";
 
 /// One call, under way or over.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +30,12 @@ struct Note {
     command: Option<String>,
     /// When it began, once it is over: then the note's own time is that of its end.
     began_ns: Option<i128>,
+}
+
+impl Note {
+    fn is_open(&self) -> bool {
+        self.began_ns.is_none()
+    }
 }
 
 /// The calls in one work tree.
@@ -52,47 +61,57 @@ impl Calls {
     }
 
     fn path(&self, call: Option<&str>) -> PathBuf {
-        self.folder.join(short(&format!("{} {}", self.who, call.unwrap_or_default())))
+        self.folder.join(format!("{}.{NOTE}", short(&format!("{} {}", self.who, call.unwrap_or_default()))))
     }
 
     /// A call that edits these files is about to run.
     pub fn begin_edit(&self, call: Option<&str>, edits: &[String]) {
-        self.write(call, &Note { who: self.who.clone(), edits: edits.to_vec(), ..Note::default() });
+        self.begin(call, &Note { who: self.who.clone(), edits: edits.to_vec(), ..Note::default() });
     }
 
     /// A command is about to run.
     pub fn begin_shell(&self, call: Option<&str>, command: &str) {
         let command = Some(command.to_owned());
-        self.write(call, &Note { who: self.who.clone(), command, ..Note::default() });
+        self.begin(call, &Note { who: self.who.clone(), command, ..Note::default() });
+    }
+
+    fn begin(&self, call: Option<&str>, note: &Note) {
+        if private_folder(&self.folder).is_ok() {
+            put(&self.path(call), note);
+        }
+    }
+
+    /// The call does not run.
+    pub fn forget(&self, call: Option<&str>) {
+        let _ = fs::remove_file(self.path(call));
     }
 
     /// An edit is over: others will know that these files are its doing.
     pub fn end_edit(&self, call: Option<&str>, edits: &[String]) {
-        let began_ns = time_of(&self.path(call)).or(Some(0));
-        self.write(call, &Note { who: self.who.clone(), edits: edits.to_vec(), began_ns, ..Note::default() });
-    }
-
-    /// The commands of this session that nobody was told the end of, this call's included: since when files may have changed.
-    pub fn open_since(&self) -> Option<i128> {
-        let own = |(path, note): &(PathBuf, Note)| {
-            (note.who == self.who && note.command.is_some() && note.began_ns.is_none()).then(|| time_of(path)).flatten()
-        };
-        self.notes().iter().filter_map(own).min()
+        let (path, notes) = (self.path(call), self.notes());
+        let note = Note { who: self.who.clone(), edits: edits.to_vec(), ..Note::default() };
+        self.close(&path, note, &notes);
     }
 
     /// Whether a call of this session is under way, or nobody was told its end.
     pub fn are_open(&self) -> bool {
-        self.notes().iter().any(|(_, note)| note.who == self.who && note.began_ns.is_none())
+        self.notes().iter().any(|(_, note)| note.who == self.who && note.is_open())
+    }
+
+    /// Since when files may have been changed by commands of this session whose end was not told yet, this one included.
+    pub fn open_since(&self) -> Option<i128> {
+        let own = |(path, note): &(PathBuf, Note)| {
+            (note.who == self.who && note.command.is_some() && note.is_open()).then(|| time_of(path)).flatten()
+        };
+        self.notes().iter().filter_map(own).min()
     }
 
     /// The files of this session's edits that nobody was told the end of, where they changed since the edit began.
     pub fn open_edits(&self, changed: &[Changed]) -> Vec<String> {
+        let gone = self.gone();
         let mut edited = Vec::new();
-        for (path, note) in self.notes() {
-            let Some(since) = time_of(&path).filter(|_| note.who == self.who && note.began_ns.is_none()) else {
-                continue;
-            };
-            let gone = self.gone();
+        for (path, note) in self.notes().iter().filter(|(_, note)| note.who == self.who && note.is_open()) {
+            let Some(since) = time_of(path) else { continue };
             let is_its = |change: &&Changed| note.edits.contains(&change.path) && self.is_since(change, since, &gone);
             edited.extend(changed.iter().filter(is_its).map(|change| change.path.clone()));
         }
@@ -105,7 +124,7 @@ impl Calls {
         let own: Vec<&Note> = notes.iter().map(|(_, note)| note).filter(|note| note.who == self.who).collect();
         let others: Vec<&Note> = notes
             .iter()
-            .filter(|(path, note)| note.who != self.who && (note.began_ns.is_none() || time_of(path) >= Some(since)))
+            .filter(|(path, note)| note.who != self.who && (note.is_open() || time_of(path) >= Some(since)))
             .map(|(_, note)| note)
             .collect();
         let gone_before = self.gone();
@@ -126,11 +145,9 @@ impl Calls {
 
     /// The session's calls are over, and it is known what they changed; what is gone by now was not deleted later.
     pub fn end_all(&self, changed: &[Changed]) {
-        for (path, note) in self.notes() {
-            if note.who == self.who && note.began_ns.is_none() {
-                let began_ns = time_of(&path).or(Some(0));
-                put(&path, &Note { began_ns, ..note });
-            }
+        let notes = self.notes();
+        for (path, note) in notes.iter().filter(|(_, note)| note.who == self.who && note.is_open()) {
+            self.close(path, note.clone(), &notes);
         }
         let gone: Vec<&str> = changed
             .iter()
@@ -138,6 +155,21 @@ impl Calls {
             .map(|change| change.path.as_str())
             .collect();
         put(&self.folder.join("gone"), &gone);
+    }
+
+    /// Keeps the note while others are under way; with the last of them all of these go.
+    fn close(&self, path: &Path, note: Note, notes: &[(PathBuf, Note)]) {
+        let now = time_of(path).unwrap_or(0);
+        let is_under_way = |(other, note): &&(PathBuf, Note)| {
+            note.is_open() && note.who != self.who && time_of(other).is_some_and(|began| now - began < KEPT_NS)
+        };
+        if notes.iter().any(|note| is_under_way(&note)) {
+            return put(path, &Note { began_ns: Some(now), ..note });
+        }
+        let _ = fs::remove_file(path);
+        for (old, _) in notes.iter().filter(|(_, note)| !note.is_open() || note.who != self.who) {
+            let _ = fs::remove_file(old);
+        }
     }
 
     fn is_since(&self, change: &Changed, since: i128, gone_before: &[String]) -> bool {
@@ -155,27 +187,10 @@ impl Calls {
 
     fn notes(&self) -> Vec<(PathBuf, Note)> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().filter_map(Result::ok);
-        entries
-            .filter_map(|entry| {
-                let path = entry.path();
-                let note = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
-                Some((path, note))
-            })
+        let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == NOTE));
+        paths
+            .filter_map(|path| Some((path.clone(), serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?)))
             .collect()
-    }
-
-    fn write(&self, call: Option<&str>, note: &Note) {
-        if private_folder(&self.folder).is_err() {
-            return;
-        }
-        let path = self.path(call);
-        put(&path, note);
-        let Some(now) = time_of(&path) else { return };
-        for (old, _) in self.notes() {
-            if time_of(&old).is_some_and(|time| now - time > KEPT_NS) {
-                let _ = fs::remove_file(old);
-            }
-        }
     }
 }
 
@@ -355,6 +370,24 @@ mod tests {
         calls.end_all(&gone);
         calls.begin_shell(Some("2"), "ls");
         assert_eq!(calls.doings(calls.open_since().unwrap_or_default(), &gone), doings(&[], &[]));
+    }
+
+    #[test]
+    fn notes_go_with_the_last_call_that_may_need_them() {
+        let tree = Tree::new();
+        let notes = || tree.calls("any").notes().len();
+        tree.calls("one").begin_shell(Some("1"), "make");
+        for index in 0..50 {
+            let call = index.to_string();
+            tree.calls("two").begin_edit(Some(&call), &["a".to_owned()]);
+            tree.calls("two").end_edit(Some(&call), &["a".to_owned()]);
+        }
+        assert_eq!(notes(), 51);
+        tree.ends("one", &[]);
+        assert_eq!(notes(), 0);
+        tree.calls("two").begin_edit(Some("1"), &["a".to_owned()]);
+        tree.calls("two").forget(Some("1"));
+        assert_eq!(notes(), 0);
     }
 
     #[test]

@@ -7,12 +7,15 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use relay_core::domain::event::Number;
+use relay_core::domain::time::{Span, Timestamp};
 use relay_core::domain::worktree::Head;
 use relay_store::filesystem::{private_file, private_folder};
 use serde::{Deserialize, Serialize};
 
 use super::sessions::short;
 
+/// The same again within this time is no other event.
+const ECHO: Span = Span::seconds(5);
 /// So many things are remembered to have been told; the oldest are told again.
 const MOST_TOLD: usize = 500;
 
@@ -29,6 +32,8 @@ pub struct Memory {
     pub claims: BTreeMap<Number, String>,
     /// Counts what the session did, so that one who waits for it to be idle sees that it is not.
     pub steps: u64,
+    /// What was told last, as its digest, and when.
+    last: Option<(String, Timestamp)>,
     /// Who waits to wake it.
     pub waiter: Option<u32>,
 }
@@ -43,6 +48,14 @@ impl Memory {
         let excess = self.told.len().saturating_sub(MOST_TOLD);
         self.told.drain(..excess);
         true
+    }
+
+    /// Whether the very same was told a moment ago: some programs run the hooks of several configurations.
+    pub fn is_echo(&mut self, told: &str, now: Timestamp) -> bool {
+        let told = short(told);
+        let is_echo = self.last.as_ref().is_some_and(|(last, at)| *last == told && now.since(*at) <= ECHO);
+        self.last = Some((told, now));
+        is_echo
     }
 
     /// Takes over what was told and seen by a hook that read an earlier state; others may have added to it meanwhile.
@@ -125,6 +138,17 @@ mod tests {
         assert!(memory.is_news("met 7".to_owned()), "long ago");
         memory.forget_told();
         assert!(memory.is_news("met 7".to_owned()));
+    }
+
+    #[test]
+    fn the_same_again_is_an_echo_for_a_moment() {
+        let mut memory = Memory::default();
+        let at = Timestamp::from_millis;
+        assert!(!memory.is_echo("one", at(0)));
+        assert!(memory.is_echo("one", at(4_000)));
+        assert!(!memory.is_echo("two", at(4_000)));
+        assert!(!memory.is_echo("one", at(4_000)));
+        assert!(!memory.is_echo("one", at(9_001)), "a moment later it is another event");
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub fn run(globals: Globals, is_idle: bool) -> u8 {
         // Without a home there is no place for a trace either.
         Err(_) => return speak(&dialect.silence()).0,
     };
+    if is_echo(&app, &home, dialect, &event) {
+        return speak(&dialect.silence()).0;
+    }
     quiet_panics();
     let visited = panic::catch_unwind(AssertUnwindSafe(|| {
         if is_idle { idle::wait(&app, &home, dialect, &event) } else { visit(&app, &home, dialect, &event) }
@@ -65,6 +68,16 @@ pub fn run(globals: Globals, is_idle: bool) -> u8 {
     };
     trace::note(&home, app.clock.now(), &format!("{} {}", dialect.name(), event.name), &why);
     speak(&dialect.silence()).0
+}
+
+/// Whether the program has just told the same: one that also runs the hooks of another program's configuration does.
+fn is_echo(app: &App, home: &Path, dialect: Dialect, event: &Event) -> bool {
+    let mut is_echo = false;
+    if dialect.runs_others_hooks() {
+        let now = app.clock.now();
+        Book::of(home, &who(app, event)).change(|memory| is_echo = memory.is_echo(&format!("{event:?}"), now));
+    }
+    is_echo
 }
 
 fn said() -> Option<Value> {

@@ -25,6 +25,8 @@ use crate::config::Stance;
 
 /// What asks git after a tool has run may take this long; then it is left to the next time.
 const PATIENCE: Span = Span::millis(150);
+/// At the end of a turn nobody waits for the next word: what was left until then is looked at.
+const AT_REST: Span = Span::seconds(2);
 
 pub struct Visit<'a> {
     pub app: &'a App,
@@ -67,6 +69,9 @@ impl Visit<'_> {
         if let Some(agent) = &outcome.agent {
             let speaker = Speaker { agent, now: self.app.clock.now() };
             reply = self.reply(&speaker, &outcome, &signals, head, &mut memory);
+        }
+        if let (Some(_), Some(ground), Some(call)) = (&reply.verdict, &ground, &self.event.call) {
+            ground.calls.forget(call.id.as_deref());
         }
         self.remember(&book, &outcome, &memory, ground.as_ref());
         // What the model does not come to read was not shown to it.
@@ -144,7 +149,7 @@ impl Visit<'_> {
         if memory.claims.is_empty() && !ground.calls.are_open() {
             return;
         }
-        let Ok(changed) = files.changes(&ground.root, PATIENCE) else { return };
+        let Ok(changed) = files.changes(&ground.root, AT_REST) else { return };
         input.changed = ground.calls.open_edits(&changed);
         if let Some(since) = ground.calls.open_since() {
             input.changed.extend(ground.calls.doings(since, &changed).own);

@@ -30,6 +30,6 @@ pub const GRAMMAR: Grammar = Grammar {
     read: said::plain,
     write: specific::write,
     silence: "",
-    wakes: "no hook of its own wakes it; `codex queue --thread SESSION --message TEXT` starts a turn",
+    wakes: "not by itself: `codex queue --thread SESSION --message TEXT` would, but also after you have left the session",
     wake: None,
 };

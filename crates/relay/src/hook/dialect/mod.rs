@@ -198,6 +198,11 @@ impl Dialect {
         matches!(self, Dialect::Cursor | Dialect::OpenCode | Dialect::VsCode)
     }
 
+    /// Whether the program also runs hooks that stand in the settings of another, so that one event may be told twice.
+    pub fn runs_others_hooks(self) -> bool {
+        matches!(self, Dialect::Cursor | Dialect::VsCode)
+    }
+
     /// How an idle agent of this program is woken, or that it cannot be.
     pub fn wakes(self) -> &'static str {
         self.grammar().wakes
