@@ -86,7 +86,7 @@ fn a_subagent_comes_forward_when_it_changes_something_and_goes_with_its_claims()
     let reader = parent.sub("a1", "Explore");
     reader.tells("SubagentStart", &json!({})).silent();
     reader.runs("ls");
-    assert_eq!(agents(&bus), [name.clone()], "who only reads has no name");
+    assert_eq!(agents(&bus), std::slice::from_ref(&name), "who only reads has no name");
     let (one, two) = (parent.sub("a2", "general-purpose"), parent.sub("a3", "general-purpose"));
     one.edits("src/a.rs", "one\n");
     two.edits("src/b.rs", "two\n");

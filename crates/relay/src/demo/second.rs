@@ -48,20 +48,20 @@ fn with_relay(stage: &mut Stage, claude: &Session, codex: &Session) -> Result<(S
     stage.configure("[hooks]\nedit = \"deny\"\n")?;
     let mut names = Vec::new();
     for session in [claude, codex] {
-        let reply = session.tells(stage, "SessionStart", json!({"source": "startup"}))?;
+        let reply = session.tells(stage, "SessionStart", &json!({"source": "startup"}))?;
         names.push(name(&reply)?);
         tell(stage, &reply, &["{/said/0}"])?;
     }
     let read = stage.read_file(FILE)?;
-    claude.tells(stage, "PreToolUse", claude.edit())?.expect("/denied", false)?;
+    claude.tells(stage, "PreToolUse", &claude.edit())?.expect("/denied", false)?;
     stage.write_file(FILE, &format!("{read}a line by {CLAUDE}\n"))?;
-    claude.tells(stage, "PostToolUse", claude.edit())?;
+    claude.tells(stage, "PostToolUse", &claude.edit())?;
     let held = stage.run(&names[0], &claude.folder, &["look", "reservations"])?.success()?;
     let held = held.expect("/result/reservations/0/pattern", FILE)?;
     let line =
         held.fill("its edit is claimed: {/result/reservations/0/pattern}, until {/result/reservations/0/expires_at}")?;
     stage.tell(&held, &[line]);
-    let denied = codex.tells(stage, "PreToolUse", codex.edit())?.expect("/denied", true)?;
+    let denied = codex.tells(stage, "PreToolUse", &codex.edit())?.expect("/denied", true)?;
     tell(stage, &denied, &["the same edit is stopped: {/said/0}", "{/said/1}", "{/said/2}", "{/said/3}"])?;
     let [claude, codex] = names.try_into().map_err(|_| Code::Internal.refuse("two sessions have two names"))?;
     Ok((claude, codex))
@@ -85,7 +85,7 @@ fn they_talk(stage: &mut Stage, claude: &Session, codex: &Session, names: &(Stri
         .expect("/result/message/recipients/0/name", names.0.as_str())?;
     let line = sent.fill("asks: #{/result/message/id} to {/result/message/recipients/0/name}")?;
     stage.tell(&sent, &[line]);
-    let heard = claude.tells(stage, "UserPromptSubmit", json!({"prompt": "go on"}))?;
+    let heard = claude.tells(stage, "UserPromptSubmit", &json!({"prompt": "go on"}))?;
     tell(stage, &heard, &["{/said/1}", "{/said/3}"])?;
     Ok(())
 }
@@ -93,14 +93,14 @@ fn they_talk(stage: &mut Stage, claude: &Session, codex: &Session, names: &(Stri
 /// The holder commits and leaves; then the other one goes on from what is there.
 fn nothing_is_lost(stage: &mut Stage, claude: &Session, codex: &Session) -> Result<()> {
     stage.commit(FILE, "A line by Claude")?;
-    claude.tells(stage, "SessionEnd", json!({"reason": "other"}))?;
-    let told = codex.tells(stage, "PreToolUse", codex.edit())?.expect("/denied", false)?;
+    claude.tells(stage, "SessionEnd", &json!({"reason": "other"}))?;
+    let told = codex.tells(stage, "PreToolUse", &codex.edit())?.expect("/denied", false)?;
     tell(stage, &told, &["now it may, and it is told: {/said/0}"])?;
     let read = stage.read_file(FILE)?;
     stage.write_file(FILE, &format!("{read}a line by {CODEX}\n"))?;
-    codex.tells(stage, "PostToolUse", codex.edit())?;
+    codex.tells(stage, "PostToolUse", &codex.edit())?;
     stage.commit(FILE, "A line by Codex")?;
-    codex.tells(stage, "SessionEnd", json!({"reason": "other"}))?;
+    codex.tells(stage, "SessionEnd", &json!({"reason": "other"}))?;
     let both = json!(["demo", "a line by Claude", "a line by Codex"]);
     let shown = stage.show_file(CODEX, FILE)?.expect("/output", both)?;
     let line = shown.fill("with relay nothing is lost: the file holds {/output}")?;
@@ -110,7 +110,7 @@ fn nothing_is_lost(stage: &mut Stage, claude: &Session, codex: &Session) -> Resu
 
 impl Session {
     /// What the program tells its hook, and what the hook answers.
-    fn tells(&self, stage: &Stage, event: &str, own: Value) -> Result<Reply> {
+    fn tells(&self, stage: &Stage, event: &str, own: &Value) -> Result<Reply> {
         let transcript = match self.program {
             CLAUDE => format!("/home/user/.claude/projects/-shop/{}.jsonl", self.id),
             _ => format!("/home/user/.codex/sessions/2026/11/16/rollout-2026-11-16T06-15-44-{}.jsonl", self.id),

@@ -55,14 +55,14 @@ struct Ground {
 impl Visit<'_> {
     pub fn tell(&self) -> Result<Told> {
         let files = self.place.files();
-        let ground = tree::around(&files, &self.event.cwd).map(|root| Ground {
+        let ground = tree::around(files, &self.event.cwd).map(|root| Ground {
             calls: Calls::of(&self.home, &root, &self.who),
             head: files.head(&root),
             root,
         });
         let book = Book::of(&self.home, &self.who);
         let mut memory = book.read();
-        let input = self.input(&files, ground.as_ref(), &memory);
+        let input = self.input(files, ground.as_ref(), &memory);
         let (outcome, signals, afterwards) = self.place.ask(self.app, &input)?;
         let mut reply = Reply::default();
         let head = self.head_news(ground.as_ref(), &mut memory);
