@@ -210,3 +210,40 @@ fn what_lies_outside_the_project_is_nobodys() {
     after.unwrap().silent();
     assert_eq!(claims(&bus), [""; 0]);
 }
+
+#[test]
+fn an_edit_that_failed_is_not_claimed_and_a_command_that_failed_is_looked_at() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    let tell = |event: &str, tool: &str, input: serde_json::Value| {
+        let mut call = serde_json::json!({"tool_name": tool, "tool_input": input, "tool_use_id": "call_7"});
+        if event == "PostToolUseFailure" {
+            call["error"] = "Exit code 1".into();
+        }
+        one.tells(event, &call);
+    };
+    let edit = serde_json::json!({"file_path": bus.repo().join("src/a.rs")});
+    tell("PreToolUse", "Edit", edit.clone());
+    tell("PostToolUseFailure", "Edit", edit);
+    assert_eq!(claims(&bus), [""; 0]);
+    let make = serde_json::json!({"command": "make"});
+    tell("PreToolUse", "Bash", make.clone());
+    one.shell("printf half > src/b.rs");
+    tell("PostToolUseFailure", "Bash", make);
+    assert_eq!(claims(&bus), [format!("{name} src/b.rs")]);
+}
+
+#[test]
+fn a_folder_without_git_has_edits_too() {
+    let bus = Bus::new();
+    std::fs::remove_dir_all(bus.repo().join(".git")).unwrap();
+    bus.relay("Other", ["start", "--project", &bus.key()]).success();
+    bus.relay("Other", ["reserve", "a.rs", "--project", &bus.key()]).success();
+    let one = Agent::claude(&bus, "one");
+    let call = serde_json::json!({"tool_name": "Edit", "tool_input": {"file_path": bus.repo().join("a.rs")}, "tool_use_id": "1"});
+    let mut command = one.command(&[]);
+    command.env("RELAY_PROJECT", bus.key());
+    let said = one.tells_with(command, "PreToolUse", &call);
+    assert!(said.context().contains("Other holds a.rs"), "{}", said.context());
+}

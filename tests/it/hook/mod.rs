@@ -5,6 +5,7 @@ pub mod agent;
 mod edits;
 mod identity;
 mod mail;
+mod served;
 mod shared;
 mod trouble;
 mod waking;

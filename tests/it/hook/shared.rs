@@ -49,6 +49,7 @@ fn by_configuration_such_a_command_is_denied() {
     assert!(before.denied().unwrap().contains("not committed"));
     assert!(after.is_none());
     assert_eq!(text(&bus, "src/a.rs"), "one\n");
+    assert_eq!(claims(&bus), [format!("{} src/a.rs", one.name())], "what does not run holds nothing");
 }
 
 #[test]

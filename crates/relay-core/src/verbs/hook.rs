@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use self::identity::Present;
 use super::writing::{Told, random_key, signals_for, write};
 use super::{Ctx, Done, Outcome as Any, actor, clash, release, reserve, standing, start};
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::Number;
 use crate::domain::limits::{HOOK_TTL, TTL_MIN};
 use crate::domain::name::Party;
@@ -61,6 +61,8 @@ pub struct Input {
     pub checkout: Option<String>,
     /// Before such a command: everything that is not committed there.
     pub dirty: Vec<String>,
+    /// A call that meets others will not run.
+    pub denies: bool,
     /// After: what this call changed.
     pub changed: Vec<String>,
     /// After: what changed meanwhile, and may be somebody else's doing.
@@ -166,7 +168,10 @@ fn tell(ctx: &Ctx<'_>, input: &Input, present: &Present, mut outcome: Outcome) -
 }
 
 fn others(ctx: &Ctx<'_>, present: &Present) -> Result<Vec<String>> {
-    let is_other = |agent: &Agent| !agent.shares_claims_with(&present.session) && actor::alive(ctx, agent);
+    let is_other = |agent: &Agent| {
+        let is_there = actor::state(ctx, agent) == Standing::Active && actor::alive(ctx, agent);
+        is_there && !agent.shares_claims_with(&present.session)
+    };
     let agents = ctx.store.read()?.agents()?;
     Ok(agents.iter().filter(|agent| is_other(agent)).map(|agent| agent.name.to_string()).take(OTHERS).collect())
 }
@@ -185,26 +190,26 @@ fn before(ctx: &Ctx<'_>, input: &Input, present: &Present, outcome: &mut Outcome
     if let Some(checkout) = &input.checkout {
         outcome.endangered = met(&input.dirty)?;
         drop(facts);
-        take_checkout(ctx, checkout, present, outcome)?;
+        take_checkout(ctx, input, checkout, present, outcome)?;
     }
     Ok(())
 }
 
 /// Takes the checkout for the time of a command where others have something to lose by it, or have taken it themselves.
-fn take_checkout(ctx: &Ctx<'_>, checkout: &str, present: &Present, outcome: &mut Outcome) -> Result<()> {
+fn take_checkout(ctx: &Ctx<'_>, input: &Input, checkout: &str, present: &Present, outcome: &mut Outcome) -> Result<()> {
     let facts = ctx.store.read()?;
-    let held = facts.claims_near(&[checkout])?;
-    let is_anothers = |claim: &crate::domain::reservation::Reservation| {
+    let mut taken = facts.claims_near(&[checkout])?;
+    taken.retain(|claim| {
         claim.pattern == checkout && claim.is_live(ctx.now) && !claim.holder.same_as(&present.acts().name)
-    };
-    let is_taken = held.iter().any(is_anothers);
+    });
+    let taken: Vec<ConflictShape> =
+        taken.iter().map(|claim| clash::found(ctx, &*facts, claim, checkout, checkout)).collect::<Result<_>>()?;
     drop(facts);
-    if outcome.endangered.is_empty() && !is_taken {
-        return Ok(());
+    outcome.conflicts = taken.into_iter().filter(|claim| !claim.silent).collect();
+    let meets_nobody = outcome.endangered.is_empty() && outcome.conflicts.is_empty();
+    if !meets_nobody && !input.denies {
+        outcome.claimed.extend(claim(ctx, present.acts(), vec![checkout.to_owned()], TTL_MIN)?.granted);
     }
-    let claimed = claim(ctx, present.acts(), vec![checkout.to_owned()], TTL_MIN)?;
-    outcome.claimed.extend(claimed.granted);
-    outcome.conflicts.extend(claimed.conflicts.into_iter().filter(|conflict| !conflict.silent));
     Ok(())
 }
 
@@ -326,7 +331,7 @@ fn retire(ctx: &Ctx<'_>, agent: &Agent, outcome: &mut Outcome) -> Result<()> {
 fn end(ctx: &Ctx<'_>, present: &Present, outcome: &mut Outcome) -> Result<()> {
     let facts = ctx.store.read()?;
     let is_child = |agent: &Agent| {
-        agent.standing == crate::domain::agent::Standing::Active
+        agent.standing == Standing::Active
             && agent.parent.as_ref().is_some_and(|parent| parent.same_as(&present.session.name))
     };
     let children: Vec<Agent> = facts.agents()?.into_iter().filter(is_child).collect();

@@ -21,7 +21,7 @@ use std::io::Read;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
-use relay_core::error::Refusal;
+use relay_core::error::{Code, Refusal};
 use relay_core::store::{Clock, Harness, Result};
 use relay_core::verbs::hook::Moment;
 use relay_store::harness;
@@ -62,6 +62,8 @@ pub fn run(globals: Globals, is_idle: bool) -> u8 {
     }));
     let why = match visited {
         Ok(Ok(status)) => return status,
+        // A server says so of a project that it does not know.
+        Ok(Err(refusal)) if refusal.code == Code::AgentNotRegistered => return speak(&dialect.silence()).0,
         Ok(Err(refusal)) if concerns_the_agent(&refusal) => return explain(&home, dialect, &event, &refusal),
         Ok(Err(refusal)) => format!("{}: {}", refusal.code, refusal.message),
         Err(_) => "relay broke: this is a fault in relay itself".to_owned(),

@@ -16,6 +16,9 @@ use crate::remote::Remote;
 /// A hook waits no longer for its turn to write than an agent waits for a tool without wondering.
 const GATE_WAIT: Span = Span::seconds(1);
 
+/// Nor longer for a server.
+const ANSWER: Span = Span::seconds(3);
+
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum Place {
     Here(Opened),
@@ -27,7 +30,7 @@ impl Place {
     pub fn find(app: &App) -> Result<Option<Self>> {
         if let Some(remote) = Remote::named()? {
             let files = app.project().map(|project| Files::new(&project).seen_from(app.folders()));
-            return Ok(files.ok().map(|files| Place::There(remote, files)));
+            return Ok(files.ok().map(|files| Place::There(remote.within(ANSWER.to_std()), files)));
         }
         let Ok(project) = app.project() else { return Ok(None) };
         let (home, _) = app.home()?;

@@ -15,7 +15,7 @@ use relay_store::repository::Files;
 
 use super::calls::{Calls, Doings};
 use super::dialect::Dialect;
-use super::event::{Deed, Event, Reply, Verdict};
+use super::event::{Call, Deed, Event, Reply, Verdict};
 use super::memory::{Book, Memory};
 use super::place::Place;
 use super::words::{self, Speaker};
@@ -97,29 +97,28 @@ impl Visit<'_> {
             subagent: event.subagent.clone(),
             harness: super::harness(self.dialect, event),
             listens: self.is_heard(),
+            denies: self.stance == Stance::Deny,
             ..Input::default()
         };
-        if let (Some(call), Some(ground)) = (&event.call, ground) {
-            let id = call.id.as_deref();
-            match (event.moment, &call.deed) {
-                (Moment::Before, Deed::Edit(paths)) => {
-                    input.edits = tree::resolved(paths, &event.cwd);
-                    ground.calls.begin_edit(id, &tree::inside(&input.edits, &ground.root));
+        match (event.moment, event.call.as_ref().map(|call| (call, &call.deed))) {
+            (Moment::Before, Some((call, Deed::Edit(paths)))) => {
+                input.edits = tree::resolved(paths, &event.cwd);
+                if let Some(ground) = ground {
+                    ground.calls.begin_edit(call.id.as_deref(), &tree::inside(&input.edits, &ground.root));
                 }
-                (Moment::Before, Deed::Shell(command)) => {
-                    self.moves(files, command, &mut input);
-                    ground.calls.begin_shell(id, command);
-                }
-                (Moment::After, Deed::Edit(paths)) => {
-                    input.changed = tree::resolved(paths, &event.cwd);
-                    ground.calls.end_edit(id, &tree::inside(&input.changed, &ground.root));
-                }
-                (Moment::After, Deed::Shell(command)) => {
-                    self.changed(files, ground, &mut input);
-                    input.checkout = tree::checkout(files, ground_of(command, event, files).as_deref());
-                }
-                _ => {}
             }
+            (Moment::Before, Some((call, Deed::Shell(command)))) => {
+                self.moves(files, command, &mut input);
+                if let Some(ground) = ground {
+                    ground.calls.begin_shell(call.id.as_deref(), command);
+                }
+            }
+            (Moment::After, Some((call, Deed::Edit(paths)))) => self.edited(ground, call, paths, &mut input),
+            (Moment::After, Some((_, Deed::Shell(command)))) => {
+                self.changed(files, ground, &mut input);
+                input.checkout = tree::checkout(files, ground_of(command, event, files).as_deref());
+            }
+            _ => {}
         }
         if let (Moment::TurnEnd, Some(ground)) = (event.moment, ground) {
             self.settle(files, ground, memory, &mut input);
@@ -135,9 +134,25 @@ impl Visit<'_> {
         input.dirty = dirty.into_iter().map(|change| change.path).collect();
     }
 
+    /// What an edit changed; nothing, if it failed.
+    fn edited(&self, ground: Option<&Ground>, call: &Call, paths: &[String], input: &mut Input) {
+        let id = call.id.as_deref();
+        let edited = tree::resolved(paths, &self.event.cwd);
+        match ground {
+            Some(ground) if call.failed => ground.calls.forget(id),
+            Some(ground) => ground.calls.end_edit(id, &tree::inside(&edited, &ground.root)),
+            None => {}
+        }
+        if !call.failed {
+            input.changed = edited;
+        }
+    }
+
     /// What this call changed. Where git is too slow for that, the next call looks.
-    fn changed(&self, files: &Files, ground: &Ground, input: &mut Input) {
-        let Some(since) = ground.calls.open_since() else { return };
+    fn changed(&self, files: &Files, ground: Option<&Ground>, input: &mut Input) {
+        let Some((ground, since)) = ground.and_then(|ground| Some((ground, ground.calls.open_since()?))) else {
+            return;
+        };
         let Ok(changed) = files.changes(&ground.root, PATIENCE) else { return };
         let Doings { own, stray } = ground.calls.doings(since, &changed);
         ground.calls.end_all(&changed);
