@@ -138,8 +138,9 @@ fn masked(value: &Value, bus: &Bus) -> Value {
         Value::String(text) => json!(text.replace(&bus.key(), "/abs/repo")),
         Value::Array(values) => values.iter().map(|value| masked(value, bus)).collect(),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| (name.clone(), masked(value, bus)));
-            fields.collect::<Map<_, _>>().into()
+            // Only the command line looks at the work trees for a status.
+            let fields = fields.iter().filter(|(name, _)| *name != "work");
+            fields.map(|(name, value)| (name.clone(), masked(value, bus))).collect::<Map<_, _>>().into()
         }
         other => other.clone(),
     }

@@ -119,7 +119,7 @@ pub(crate) fn known_file(path: &Path) -> io::Result<File> {
 
 /// What stands in a file that nobody but us can have written; `None` where that is not so, where it is no file, and where it is
 /// longer than this. It is opened without waiting: a pipe would.
-pub(crate) fn own_text(path: &Path, most: u64) -> Option<String> {
+pub fn own_text(path: &Path, most: u64) -> Option<String> {
     let file = OpenOptions::new().read(true).custom_flags(nofollow() | nonblock()).open(path).ok()?;
     let metadata = file.metadata().ok()?;
     let is_ours = check_owner(path, &metadata).is_ok() && metadata.mode() & 0o022 == 0;
@@ -129,6 +129,20 @@ pub(crate) fn own_text(path: &Path, most: u64) -> Option<String> {
     let mut text = String::new();
     io::Read::take(file, most).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// Writes a small file that only its owner reads, whole or not at all.
+pub fn put_private(path: &Path, text: &str) -> io::Result<()> {
+    let fresh = with_end(path, &format!(".{}", std::process::id()));
+    let written = private_file(&fresh).and_then(|mut file| {
+        file.set_len(0)?;
+        io::Write::write_all(&mut file, text.as_bytes())
+    });
+    let put = written.and_then(|()| fs::rename(&fresh, path));
+    if put.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    put
 }
 
 /// What a file is that must be there and be readable. It is not opened for that: whoever closes a file gives up every lock that
@@ -153,9 +167,12 @@ fn open_private(path: &Path, create: bool) -> io::Result<File> {
         .create(create)
         .truncate(false)
         .mode(0o600)
-        .custom_flags(nofollow())
+        .custom_flags(nofollow() | nonblock())
         .open(path)?;
     let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::from_raw_os_error(rustix::io::Errno::INVAL.raw_os_error()));
+    }
     if metadata.mode() & 0o777 != 0o600 {
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
     }

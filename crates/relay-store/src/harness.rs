@@ -38,7 +38,7 @@ pub fn arguments(pid: u32) -> Vec<String> {
 }
 
 /// Whether that very process still runs.
-pub(crate) fn runs(harness: &Harness) -> bool {
+pub fn runs(harness: &Harness) -> bool {
     let is_it = of(harness.pid, None).is_some_and(|now| now.machine == harness.machine && now.began == harness.began);
     // One that has ended stays in the table until its parent takes note.
     is_it && fields(harness.pid).is_some_and(|fields| fields.first().is_some_and(|state| state != "Z"))

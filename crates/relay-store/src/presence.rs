@@ -16,7 +16,7 @@ use relay_core::domain::name::AgentName;
 use relay_core::domain::time::Timestamp;
 use relay_core::store::{Guard, Harness, Presence, Result, Wait};
 
-use crate::filesystem::{io_refusal, private_file, private_folder};
+use crate::filesystem::{io_refusal, private_file, private_folder, put_private};
 use crate::harness;
 
 #[derive(Debug)]
@@ -114,11 +114,7 @@ impl Presence for Files {
         if self.harness(agent).as_ref() == Some(harness) {
             return;
         }
-        let path = self.harness_file(agent);
-        let fresh = path.with_extension(format!("harness-{}", std::process::id()));
-        let text = serde_json::to_string(harness).unwrap_or_default();
-        let written = private_file(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
-        let _ = written.and_then(|()| fs::rename(&fresh, &path));
+        let _ = put_private(&self.harness_file(agent), &serde_json::to_string(harness).unwrap_or_default());
     }
 
     fn forget(&self, agent: &AgentName) {

@@ -79,6 +79,14 @@ pub fn go_to(folder: &std::path::Path) {
     let _ = std::env::set_current_dir(folder);
 }
 
+/// The folder that a harness says it was started in.
+pub fn harness_folder() -> Option<PathBuf> {
+    ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "COPILOT_PROJECT_DIR"]
+        .into_iter()
+        .find_map(variable)
+        .map(PathBuf::from)
+}
+
 /// Whether a harness says that nobody sits in front of it.
 pub fn is_unattended() -> bool {
     variable("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|attended| attended == "0")

@@ -30,7 +30,7 @@ fn an_edit_is_claimed_and_another_agent_is_told_of_it_before_it_edits_the_same()
     assert_eq!(said.denied(), None);
     for part in [
         &format!("src/a.rs: {name} holds src/a.rs"),
-        "ends in 15m",
+        "ends in 45m",
         &format!("relay send --to {name} --subject 'src/a.rs: may I?' --body TEXT --agent {other}"),
         &format!("relay reserve src/a.rs --if-free --wait 10m --agent {other}"),
     ] {
@@ -246,4 +246,139 @@ fn a_folder_without_git_has_edits_too() {
     command.env("RELAY_PROJECT", bus.key());
     let said = one.tells_with(command, "PreToolUse", &call);
     assert!(said.context().contains("Other holds a.rs"), "{}", said.context());
+}
+
+#[test]
+fn a_claim_that_the_agent_asked_for_since_is_its_own_and_stays() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    one.edits("src/a.rs", "one\n");
+    bus.relay(&name, ["reserve", "src/a.rs", "--ttl", "4h", "--reason", "bd-1"]).success();
+    one.runs("git commit -q -m one src/a.rs");
+    assert!(one.stops().goes_on().unwrap().contains("src/a.rs for bd-1"), "and it is reminded of it");
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs")]);
+}
+
+#[test]
+fn what_git_does_not_know_and_what_lies_in_another_work_tree_is_not_given_back_for_being_clean() {
+    let bus = known();
+    std::fs::write(bus.repo().join(".gitignore"), "*.env\n").unwrap();
+    bus.git(&["add", "-A"]);
+    bus.git(&["commit", "-q", "-m", "ignore"]);
+    let tree = bus.path("tree");
+    bus.git(&["worktree", "add", "-q", "-b", "other", tree.to_str().unwrap()]);
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    one.edits("my.env", "secret\n");
+    one.edits(std::fs::canonicalize(&tree).unwrap().join("src/b.rs").to_str().unwrap(), "there\n");
+    one.stops();
+    assert_eq!(claims(&bus), [format!("{name} my.env"), format!("{name} src/b.rs")]);
+}
+
+#[test]
+fn work_that_is_not_committed_is_claimed_again_after_its_claim_ran_out() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    one.edits("src/a.rs", "one\n");
+    bus.advance(hours(2));
+    assert_eq!(claims(&bus), [""; 0]);
+    one.hears_the_user();
+    one.runs("ls");
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs")]);
+}
+
+#[test]
+fn what_others_or_a_person_deleted_is_not_the_doing_of_the_next_command() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    std::fs::remove_file(bus.repo().join("docs/a.md")).unwrap();
+    let patch = "*** Begin Patch\n*** Delete File: src/b.rs\n*** End Patch\n";
+    let call =
+        serde_json::json!({"tool_name": "apply_patch", "tool_input": {"command": patch}, "tool_use_id": "call_9"});
+    two.tells("PreToolUse", &call);
+    std::fs::remove_file(bus.repo().join("src/b.rs")).unwrap();
+    two.tells("PostToolUse", &call);
+    one.runs("ls").1.unwrap().silent();
+    assert_eq!(claims(&bus), [format!("{} src/b.rs", two.name())]);
+}
+
+#[test]
+fn a_command_that_changes_very_many_files_claims_some_and_says_so() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let (_, after) = one.runs("mkdir gen && cd gen && for n in $(seq 1201); do : > f$n; done");
+    assert!(after.unwrap().context().contains("DIRTY_OUTSIDE_CLAIM"));
+    assert_eq!(bus.relay("", ["reservations"]).success().result()["total"], 200);
+}
+
+#[test]
+fn commands_of_one_session_side_by_side_are_each_looked_at() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    let tell = |event: &str, id: &str| {
+        one.tells(
+            event,
+            &serde_json::json!({"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": id}),
+        );
+    };
+    tell("PreToolUse", "a");
+    tell("PreToolUse", "b");
+    one.shell("printf x > src/a.rs");
+    tell("PostToolUse", "a");
+    one.shell("printf x > src/b.rs");
+    tell("PostToolUse", "b");
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs"), format!("{name} src/b.rs")]);
+}
+
+#[test]
+fn a_command_that_was_refused_or_whose_session_ended_poisons_nothing() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    two.before_shell("make");
+    two.ends();
+    one.before_shell("rm -rf everything");
+    std::fs::write(bus.repo().join("docs/a.md"), "a person's\n").unwrap();
+    one.hears_the_user();
+    one.runs("printf x > src/a.rs").1.unwrap().silent();
+    assert_eq!(claims(&bus), [format!("{} src/a.rs", one.name())]);
+}
+
+#[test]
+fn what_could_not_be_claimed_for_a_busy_store_is_claimed_with_the_next_command() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    one.before_shell("make");
+    one.shell("printf x > src/a.rs");
+    let gate = std::fs::File::options().read(true).write(true).open(bus.store().join("gate")).unwrap();
+    gate.lock().unwrap();
+    one.after_shell("make");
+    assert_eq!(claims(&bus), [""; 0]);
+    drop(gate);
+    one.runs("ls");
+    one.stops();
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs")]);
+}
+
+#[test]
+fn a_link_to_a_file_is_that_file_too() {
+    let bus = known();
+    std::os::unix::fs::symlink("a.rs", bus.repo().join("src/link.rs")).unwrap();
+    let (one, two) = pair(&bus);
+    bus.relay(&one.name(), ["reserve", "src/a.rs"]).success();
+    assert!(two.before_edit("src/link.rs").context().contains("src/a.rs"));
+}
+
+#[test]
+fn an_agent_that_went_elsewhere_is_still_met_where_it_edits() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    bus.relay(&one.name(), ["reserve", "src/a.rs"]).success();
+    let elsewhere = Agent { cwd: bus.path(""), ..Agent::codex(&bus, "two") };
+    let said = elsewhere.before_edit(bus.repo().join("src/a.rs").to_str().unwrap());
+    assert!(said.context().contains(&one.name()), "{}", said.context());
+    assert_eq!(elsewhere.name(), two.name());
 }

@@ -97,7 +97,14 @@ fn a_subagent_comes_forward_when_it_changes_something_and_goes_with_its_claims()
     parent.before_edit("src/a.rs").silent();
     one.tells("SubagentStop", &json!({"stop_hook_active": false}));
     assert_eq!(agents(&bus), [name.clone(), second.clone()]);
-    assert_eq!(claims(&bus), [format!("{second} src/b.rs")]);
+    assert_eq!(
+        claims(&bus),
+        [format!("{second} src/b.rs"), format!("{name} src/a.rs")],
+        "what it left is its parent's"
+    );
+    parent.runs("git commit -q -m a src/a.rs");
+    parent.stops();
+    assert_eq!(claims(&bus), [format!("{second} src/b.rs")], "until it is committed");
     parent.ends();
     assert_eq!((agents(&bus), claims(&bus)), (vec![name], Vec::new()));
 }
@@ -145,4 +152,23 @@ fn a_project_that_relay_does_not_know_hears_nothing() {
     agent.ends().silent();
     let is_store = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().path().join("relay.db").exists();
     assert!(!std::fs::read_dir(bus.home()).is_ok_and(|mut entries| entries.any(is_store)));
+}
+
+#[test]
+fn an_agent_that_hears_nothing_when_it_begins_is_introduced_when_it_hears() {
+    let bus = known();
+    bus.relay("Other", ["start"]).success();
+    let tell = |event: &str, more: Value| {
+        let mut told = json!({"relay_plugin": "opencode", "version": 1, "session_id": "ses_1", "cwd": bus.repo(), "hook_event_name": event});
+        more.as_object().unwrap().iter().for_each(|(key, value)| told[key] = value.clone());
+        let mut command = bus.command();
+        command.arg("hook").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), told.to_string().as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(tell("session.created", json!({})), "{}");
+    let said = tell("chat.message", json!({}));
+    assert!(said.contains("you are") && said.contains("Also here: Other"), "{said}");
+    assert!(!tell("chat.message", json!({})).contains("you are"));
 }

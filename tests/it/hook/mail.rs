@@ -72,14 +72,43 @@ fn much_mail_comes_in_portions_and_a_long_one_by_its_head() {
     let first = agent.hears_the_user();
     let context = first.context();
     assert!(
-        context.contains("Number 00") && context.contains("Number 09") && !context.contains("Number 10"),
+        context.contains("Number 00") && context.contains("Number 05") && !context.contains("Number 10"),
         "{context}"
     );
     assert!(!context.contains("long long") && context.contains("relay look message"), "{context}");
     assert!(context.contains("There is more mail") && context.len() < 8_000, "{}", context.len());
-    let second = agent.hears_the_user();
-    assert!(second.context().contains("Number 10") && second.context().contains("Number 11"));
+    let mut rest = String::new();
+    while !rest.contains("Number 11") {
+        let next = agent.hears_the_user();
+        assert!(!next.context().is_empty(), "all of it comes");
+        rest.push_str(next.context());
+    }
+    assert!((6..12).all(|index| format!("{context}{rest}").contains(&format!("Number {index:02}"))));
     agent.hears_the_user().silent();
+}
+
+/// What a program would cut off must not count as shown, whoever tries to push it out.
+#[test]
+fn mail_that_does_not_fit_comes_later_whatever_stands_before_it() {
+    let bus = known();
+    let (agent, name) = written_to(&bus);
+    let flood = "\u{1}".repeat(1_400);
+    for index in 0..3 {
+        let subject = format!("Flood {index}");
+        let args = ["send", "--to", &name, "--thread", "bd-1", "--subject", &subject, "--body", &flood];
+        bus.relay("Writer", args).success();
+    }
+    bus.relay(
+        "Writer",
+        ["send", "--to", &name, "--thread", "bd-1", "--subject", "Important", "--body", "do not deploy"],
+    )
+    .success();
+    let mut heard = String::new();
+    for _ in 0..4 {
+        heard.push_str(agent.hears_the_user().context());
+    }
+    assert!(heard.contains("do not deploy"), "{heard}");
+    assert!(!heard.contains("cut here"), "{heard}");
 }
 
 #[test]

@@ -38,6 +38,11 @@ fn an_edit_is_met_and_claimed_and_mail_comes_once_through_a_server() {
     bus.relay("Holder", ["send", "--to", &name, "--thread", "bd-1", "--subject", "Wait", "--body", "b"]).success();
     assert!(tells("UserPromptSubmit", json!({"prompt": "go on"})).context().contains("Wait"));
     tells("UserPromptSubmit", json!({"prompt": "go on"})).silent();
+    bus.relay("Holder", ["send", "--to", &name, "--thread", "bd-1", "--subject", "Again", "--body", "b"]).success();
+    let mut deaf = there(&agent, &server, &token);
+    deaf.stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    agent.tells_with(deaf, "UserPromptSubmit", &json!({"prompt": "go on"}));
+    assert!(tells("UserPromptSubmit", json!({"prompt": "go on"})).context().contains("Again"), "nobody could read it");
     tells("SessionEnd", json!({"reason": "other"})).silent();
     assert_eq!(claims(&bus), ["Holder src/a.rs"]);
     assert!(!bus.path("elsewhere/hooks/trace.jsonl").exists());

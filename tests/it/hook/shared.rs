@@ -158,3 +158,45 @@ fn the_clobber_that_happens_without_relay_does_not_happen_with_it() {
     two.ends();
     assert_eq!(claims(&bus), [""; 0]);
 }
+
+#[test]
+fn a_checkout_that_an_agent_holds_for_longer_stays_its_own() {
+    let bus = known();
+    let (one, two) = (Agent::claude(&bus, "one"), Agent::codex(&bus, "two"));
+    one.starts();
+    two.starts();
+    let (name, other) = (one.name(), two.name());
+    one.edits("src/a.rs", "one\n");
+    bus.relay(&other, ["reserve", "res:git", "--ttl", "2h"]).success();
+    two.before_shell("git checkout -q -b x");
+    two.after_shell("git checkout -q -b x");
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs"), format!("{other} res:git")]);
+}
+
+#[test]
+fn a_move_of_files_that_nobody_holds_disturbs_nobody() {
+    let bus = known();
+    let (one, two) = (Agent::claude(&bus, "one"), Agent::codex(&bus, "two"));
+    one.starts();
+    two.starts();
+    one.edits("src/a.rs", "one\n");
+    two.before_shell("git checkout -- src/b.rs").silent();
+    two.after_shell("git checkout -- src/b.rs");
+    assert!(two.before_shell("git checkout -- src").context().contains("src/a.rs"));
+}
+
+#[test]
+fn a_head_that_moved_is_told_to_the_deaf_later_and_to_no_one_who_moved_it() {
+    let bus = known();
+    let one = Agent::claude(&bus, "one");
+    one.starts();
+    bus.git(&["commit", "-q", "--allow-empty", "-m", "by a person"]);
+    one.stops_again().silent();
+    assert!(one.hears_the_user().context().contains("HEAD moved under you"), "it could not hear it before");
+    one.before_shell("sleep 60");
+    bus.git(&["commit", "-q", "--allow-empty", "-m", "by a person again"]);
+    assert!(one.after_shell("sleep 60").context().contains("HEAD moved under you"), "its command was no git");
+    let child = one.sub("a1", "Explore");
+    child.runs("git commit -q --allow-empty -m 'by a child'");
+    one.hears_the_user().silent();
+}

@@ -63,3 +63,41 @@ fn where_nobody_sits_in_front_of_it_and_where_a_program_cannot_be_woken_nobody_w
     let (agent, _) = idle(&bus);
     assert_eq!(came_to(waits(&agent, &[("CLAUDE_CODE_SESSION_ATTENDED", "0")])).status, 0);
 }
+
+#[test]
+fn mail_that_could_not_be_said_to_a_sleeper_is_shown_when_it_wakes() {
+    let bus = known();
+    let (agent, name) = idle(&bus);
+    let mut command = agent.command(&["--idle"]);
+    command.stderr(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    let mut waiter = command.spawn().unwrap();
+    let event = agent.event("Stop", &serde_json::json!({"stop_hook_active": false}));
+    waiter.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+    bus.send("Writer", &name, "bd-1", "Wake up");
+    waiter.wait().unwrap();
+    assert!(agent.hears_the_user().context().contains("Wake up"));
+}
+
+#[test]
+fn whoever_waits_for_a_program_that_is_gone_ends_and_is_no_sign_of_life() {
+    let bus = known();
+    let (agent, name) = idle(&bus);
+    let agent = Agent { is_gone: true, ..agent };
+    agent.hears_the_user();
+    // The shell in between ends at once, and leaves the one who waits alone.
+    let mut command = std::process::Command::new("python3");
+    bus.environment(&mut command);
+    let event = agent.event("Stop", &serde_json::json!({"stop_hook_active": false})).to_string();
+    let script = "import subprocess,sys; p=subprocess.Popen([sys.argv[1],'hook','--idle'],stdin=subprocess.PIPE); \
+                  p.stdin.write(sys.argv[2].encode()); p.stdin.close(); print(p.pid)";
+    let output = command.args(["-c", script, crate::bus::RELAY, &event]).output().unwrap();
+    let pid: i32 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+    while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+        std::thread::yield_now();
+    }
+    bus.advance(crate::bus::minutes(11));
+    let shown = bus.relay("", ["agents"]).success().result();
+    let found =
+        shown["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name.as_str()).unwrap().clone();
+    assert_eq!(found["alive"], false, "{found}");
+}

@@ -10,7 +10,7 @@ pub const TTL_MIN: Span = Span::seconds(60);
 pub const TTL_MAX: Span = Span::hours(24);
 pub const TTL_DEFAULT: Span = Span::hours(1);
 /// What a hook claims for an agent that edits lives this long after the last sign of the agent's activity.
-pub const HOOK_TTL: Span = Span::minutes(15);
+pub const HOOK_TTL: Span = Span::minutes(45);
 /// A claim for longer than this earns the signal `LONG_TTL`.
 pub const TTL_LONG: Span = Span::hours(4);
 /// An acknowledgement is due this long after delivery when the sender names no time.

@@ -8,8 +8,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use relay_core::domain::worktree::{ChangeKind, Changed};
-use relay_store::filesystem::{private_file, private_folder};
+use relay_core::domain::worktree::{ChangeKind, Changed, Head};
+use relay_core::store::Harness;
+use relay_store::filesystem::{own_text, private_folder, put_private};
+use relay_store::harness;
 use serde::{Deserialize, Serialize};
 
 use super::sessions::short;
@@ -18,6 +20,10 @@ use super::sessions::short;
 const KEPT_NS: i128 = 3_600_000_000_000;
 /// What the names of notes end in.
 const NOTE: &str = "call";
+/// A note is no longer than this.
+const MOST_BYTES: u64 = 256 * 1024;
+/// As much of a command as is needed to see which files it names.
+const COMMAND: usize = 4_000;
 
 /// One call, under way or over.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -25,10 +31,14 @@ const NOTE: &str = "call";
 struct Note {
     /// The session, and its subagent.
     who: String,
+    /// The process that the session runs in.
+    harness: Option<Harness>,
     /// The files that it edits, from the project root.
     edits: Vec<String>,
     command: Option<String>,
-    /// When it began, once it is over: then the note's own time is that of its end.
+    /// It is over, and nobody could look in time at what it did.
+    due: bool,
+    /// When it began, once it is over and looked at: then the note's own time is that of its end.
     began_ns: Option<i128>,
 }
 
@@ -36,6 +46,25 @@ impl Note {
     fn is_open(&self) -> bool {
         self.began_ns.is_none()
     }
+
+    /// Whether somebody may still be at it.
+    fn lives(&self) -> bool {
+        self.harness.as_ref().is_none_or(harness::runs)
+    }
+}
+
+/// What is noted of one call: when that was, and where it is written.
+struct Noted {
+    path: PathBuf,
+    at: i128,
+    note: Note,
+}
+
+/// Who moved HEAD last, and to where.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Moved {
+    session: String,
+    head: Head,
 }
 
 /// The calls in one work tree.
@@ -43,6 +72,7 @@ pub struct Calls {
     folder: PathBuf,
     root: PathBuf,
     who: String,
+    harness: Option<Harness>,
 }
 
 /// What changed while a call was under way.
@@ -55,9 +85,9 @@ pub struct Doings {
 }
 
 impl Calls {
-    pub fn of(home: &Path, root: &str, who: &str) -> Self {
+    pub fn of(home: &Path, root: &str, who: &str, harness: Option<Harness>) -> Self {
         let folder = home.join("hooks").join("calls").join(short(root));
-        Calls { folder, root: PathBuf::from(root), who: who.to_owned() }
+        Calls { folder, root: PathBuf::from(root), who: who.to_owned(), harness }
     }
 
     fn path(&self, call: Option<&str>) -> PathBuf {
@@ -66,24 +96,34 @@ impl Calls {
 
     /// A call that edits these files is about to run.
     pub fn begin_edit(&self, call: Option<&str>, edits: &[String]) {
-        self.begin(call, &Note { who: self.who.clone(), edits: edits.to_vec(), ..Note::default() });
+        self.begin(call, Note { edits: edits.to_vec(), ..Note::default() });
     }
 
     /// A command is about to run.
     pub fn begin_shell(&self, call: Option<&str>, command: &str) {
-        let command = Some(command.to_owned());
-        self.begin(call, &Note { who: self.who.clone(), command, ..Note::default() });
+        let command = Some(command.chars().take(COMMAND).collect());
+        self.begin(call, Note { command, ..Note::default() });
     }
 
-    fn begin(&self, call: Option<&str>, note: &Note) {
+    fn begin(&self, call: Option<&str>, note: Note) {
         if private_folder(&self.folder).is_ok() {
-            put(&self.path(call), note);
+            let harness = self.harness.clone().filter(|harness| harness.pid > 0);
+            put(&self.path(call), &Note { who: self.who.clone(), harness, ..note });
         }
     }
 
     /// The call does not run.
     pub fn forget(&self, call: Option<&str>) {
         let _ = fs::remove_file(self.path(call));
+    }
+
+    /// No call of the session is under way: what it never told the end of did not run, or nobody will know.
+    pub fn forget_all(&self) {
+        let of_it =
+            |who: &str| who == self.who || who.strip_prefix(&self.who).is_some_and(|rest| rest.starts_with('/'));
+        for noted in self.notes().iter().filter(|noted| of_it(&noted.note.who) && noted.note.is_open()) {
+            let _ = fs::remove_file(&noted.path);
+        }
     }
 
     /// An edit is over: others will know that these files are its doing.
@@ -95,41 +135,51 @@ impl Calls {
 
     /// Whether a call of this session is under way, or nobody was told its end.
     pub fn are_open(&self) -> bool {
-        self.notes().iter().any(|(_, note)| note.who == self.who && note.is_open())
+        self.notes().iter().any(|noted| noted.note.who == self.who && noted.note.is_open())
     }
 
-    /// Since when files may have been changed by commands of this session whose end was not told yet, this one included.
-    pub fn open_since(&self) -> Option<i128> {
-        let own = |(path, note): &(PathBuf, Note)| {
-            (note.who == self.who && note.command.is_some() && note.is_open()).then(|| time_of(path)).flatten()
-        };
-        self.notes().iter().filter_map(own).min()
+    /// Since when this command may have changed files, or an earlier one at whose doings nobody could look in time.
+    pub fn since(&self, call: Option<&str>) -> Option<i128> {
+        let path = self.path(call);
+        let is_meant = |noted: &&Noted| noted.note.who == self.who && (noted.path == path || noted.note.due);
+        self.notes().iter().filter(is_meant).filter(|noted| noted.note.is_open()).map(|noted| noted.at).min()
     }
 
-    /// The files of this session's edits that nobody was told the end of, where they changed since the edit began.
-    pub fn open_edits(&self, changed: &[Changed]) -> Vec<String> {
-        let gone = self.gone();
-        let mut edited = Vec::new();
-        for (path, note) in self.notes().iter().filter(|(_, note)| note.who == self.who && note.is_open()) {
-            let Some(since) = time_of(path) else { continue };
-            let is_its = |change: &&Changed| note.edits.contains(&change.path) && self.is_since(change, since, &gone);
-            edited.extend(changed.iter().filter(is_its).map(|change| change.path.clone()));
+    /// Nobody could look in time: the next one looks at it too.
+    pub fn put_off(&self, call: Option<&str>) {
+        let path = self.path(call);
+        if let Some(noted) = self.notes().into_iter().find(|noted| noted.path == path) {
+            // What is written keeps the time of what was there.
+            put(&path, &Note { due: true, ..noted.note });
+            set_time(&path, noted.at);
         }
-        edited
+    }
+
+    /// The files that calls of this session changed whose end nobody told: those that an edit names, or a command.
+    pub fn left_over(&self, changed: &[Changed]) -> Vec<String> {
+        let mut left = Vec::new();
+        for noted in self.notes().iter().filter(|noted| noted.note.who == self.who && noted.note.is_open()) {
+            let note = &noted.note;
+            let own = self.doings(noted.at, changed).own;
+            let names = |path: &String| note.edits.contains(path) || mentions(note.command.as_deref(), path);
+            left.extend(own.into_iter().filter(|path| note.due || names(path)));
+        }
+        left
     }
 
     /// Whose doing the changes since then are.
     pub fn doings(&self, since: i128, changed: &[Changed]) -> Doings {
         let notes = self.notes();
-        let own: Vec<&Note> = notes.iter().map(|(_, note)| note).filter(|note| note.who == self.who).collect();
-        let others: Vec<&Note> = notes
-            .iter()
-            .filter(|(path, note)| note.who != self.who && (note.is_open() || time_of(path) >= Some(since)))
-            .map(|(_, note)| note)
-            .collect();
-        let gone_before = self.gone();
+        let own: Vec<&Note> = notes.iter().map(|noted| &noted.note).filter(|note| note.who == self.who).collect();
+        let newest = notes.iter().map(|noted| noted.at).max().unwrap_or(since);
+        let is_near = |noted: &&Noted| {
+            let is_under_way = noted.note.is_open() && noted.note.lives() && newest - noted.at < KEPT_NS;
+            noted.note.who != self.who && (is_under_way || (!noted.note.is_open() && noted.at >= since))
+        };
+        let others: Vec<&Note> = notes.iter().filter(is_near).map(|noted| &noted.note).collect();
+        let gone = self.gone();
         let mut doings = Doings::default();
-        for change in changed.iter().filter(|change| self.is_since(change, since, &gone_before)) {
+        for change in changed.iter().filter(|change| self.is_since(change, since, &gone)) {
             let path = &change.path;
             // An edit names its files: those are its own.
             if others.iter().any(|note| note.edits.contains(path)) {
@@ -143,53 +193,88 @@ impl Calls {
         doings
     }
 
-    /// The session's calls are over, and it is known what they changed; what is gone by now was not deleted later.
+    /// A command is over, and it is known what it changed, and what those changed that were put off.
+    pub fn end_shell(&self, call: Option<&str>, changed: &[Changed]) {
+        let (path, notes) = (self.path(call), self.notes());
+        for noted in notes.iter().filter(|noted| noted.note.who == self.who && noted.note.is_open()) {
+            if noted.path == path || noted.note.due {
+                self.close(&noted.path, noted.note.clone(), &notes);
+            }
+        }
+        self.note_gone(changed);
+    }
+
+    /// The turn is over, and so are the session's calls.
     pub fn end_all(&self, changed: &[Changed]) {
         let notes = self.notes();
-        for (path, note) in notes.iter().filter(|(_, note)| note.who == self.who && note.is_open()) {
-            self.close(path, note.clone(), &notes);
+        for noted in notes.iter().filter(|noted| noted.note.who == self.who && noted.note.is_open()) {
+            self.close(&noted.path, noted.note.clone(), &notes);
         }
-        let gone: Vec<&str> = changed
-            .iter()
-            .filter(|change| change.kind == ChangeKind::Deleted)
-            .map(|change| change.path.as_str())
-            .collect();
-        put(&self.folder.join("gone"), &gone);
+        self.note_gone(changed);
+    }
+
+    /// What is gone by now was not deleted later.
+    fn note_gone(&self, changed: &[Changed]) {
+        let gone =
+            changed.iter().filter(|change| change.kind == ChangeKind::Deleted).map(|change| change.path.as_str());
+        put(&self.folder.join("gone"), &gone.collect::<Vec<_>>());
     }
 
     /// Keeps the note while others are under way; with the last of them all of these go.
-    fn close(&self, path: &Path, note: Note, notes: &[(PathBuf, Note)]) {
+    fn close(&self, path: &Path, note: Note, notes: &[Noted]) {
         let now = time_of(path).unwrap_or(0);
-        let is_under_way = |(other, note): &&(PathBuf, Note)| {
-            note.is_open() && note.who != self.who && time_of(other).is_some_and(|began| now - began < KEPT_NS)
+        let is_under_way = |noted: &Noted| {
+            noted.note.is_open() && noted.note.who != self.who && noted.note.lives() && now - noted.at < KEPT_NS
         };
-        if notes.iter().any(|note| is_under_way(&note)) {
+        if notes.iter().any(is_under_way) {
             return put(path, &Note { began_ns: Some(now), ..note });
         }
         let _ = fs::remove_file(path);
-        for (old, _) in notes.iter().filter(|(_, note)| !note.is_open() || note.who != self.who) {
-            let _ = fs::remove_file(old);
+        for noted in notes.iter().filter(|noted| !noted.note.is_open() || noted.note.who != self.who) {
+            let _ = fs::remove_file(&noted.path);
         }
     }
 
-    fn is_since(&self, change: &Changed, since: i128, gone_before: &[String]) -> bool {
-        match fs::symlink_metadata(self.root.join(&change.path)) {
+    /// Notes that the session moved HEAD.
+    pub fn note_head(&self, session: &str, head: &Head) {
+        if private_folder(&self.folder).is_ok() {
+            put(&self.folder.join("head"), &Moved { session: session.to_owned(), head: head.clone() });
+        }
+    }
+
+    /// Whether the session, or one of its subagents, moved HEAD to where it is.
+    pub fn moved_head(&self, session: &str, head: &Head) -> bool {
+        let text = own_text(&self.folder.join("head"), MOST_BYTES).unwrap_or_default();
+        let moved: Moved = serde_json::from_str(&text).unwrap_or_default();
+        moved.session == session && moved.head == *head
+    }
+
+    /// Whether a file changed since then. Of one that is gone the folder tells, whose own time changes with its entries.
+    fn is_since(&self, change: &Changed, since: i128, gone: &[String]) -> bool {
+        let path = self.root.join(&change.path);
+        match fs::symlink_metadata(&path) {
             Ok(metadata) => stamp(&metadata) >= since,
-            Err(_) => !gone_before.contains(&change.path),
+            Err(_) => {
+                let folder = path.ancestors().skip(1).find_map(|folder| fs::symlink_metadata(folder).ok());
+                folder.is_some_and(|folder| stamp(&folder) >= since) && !gone.contains(&change.path)
+            }
         }
     }
 
     /// What was deleted and not committed at the last look.
     fn gone(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.folder.join("gone")).unwrap_or_default();
+        let text = own_text(&self.folder.join("gone"), u64::MAX).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    fn notes(&self) -> Vec<(PathBuf, Note)> {
+    fn notes(&self) -> Vec<Noted> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().filter_map(Result::ok);
         let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == NOTE));
         paths
-            .filter_map(|path| Some((path.clone(), serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?)))
+            .filter_map(|path| {
+                let note = serde_json::from_str(&own_text(&path, MOST_BYTES)?).ok()?;
+                Some(Noted { at: time_of(&path)?, path, note })
+            })
             .collect()
     }
 }
@@ -207,17 +292,18 @@ fn mentions(command: Option<&str>, path: &str) -> bool {
 
 /// What cannot be noted is not known, and then less is claimed.
 fn put(path: &Path, note: &impl Serialize) {
-    use std::io::Write;
-    let fresh = path.with_extension(std::process::id().to_string());
-    let text = serde_json::to_string(note).unwrap_or_default();
-    let written = private_file(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
-    let _ = written.and_then(|()| fs::rename(&fresh, path));
+    let _ = put_private(path, &serde_json::to_string(note).unwrap_or_default());
 }
 
 fn time_of(path: &Path) -> Option<i128> {
-    fs::symlink_metadata(path)
-        .ok()
-        .map(|metadata| i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()))
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some(i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()))
+}
+
+fn set_time(path: &Path, at: i128) {
+    let after = u64::try_from(at).map(std::time::Duration::from_nanos).unwrap_or_default();
+    let file = fs::File::options().write(true).open(path);
+    let _ = file.and_then(|file| file.set_modified(std::time::UNIX_EPOCH + after));
 }
 
 /// When a file, or what is noted about it, last changed; no program can set that back.
@@ -245,7 +331,7 @@ mod tests {
         }
 
         fn calls(&self, who: &str) -> Calls {
-            Calls::of(self.folder.path(), &self.folder.path().join("tree").to_string_lossy(), who)
+            Calls::of(self.folder.path(), &self.folder.path().join("tree").to_string_lossy(), who, None)
         }
 
         /// A change that has a later time than everything before it.
@@ -273,11 +359,15 @@ mod tests {
         }
 
         fn ends(&self, who: &str, dirty: &[&str]) -> Doings {
+            self.ends_call(who, "1", dirty)
+        }
+
+        fn ends_call(&self, who: &str, call: &str, dirty: &[&str]) -> Doings {
             let calls = self.calls(who);
             let changed: Vec<Changed> = dirty.iter().map(|path| changed(path, ChangeKind::Modified)).collect();
-            let since = calls.open_since().unwrap_or(i128::MAX);
+            let since = calls.since(Some(call)).unwrap_or(i128::MAX);
             let doings = calls.doings(since, &changed);
-            calls.end_all(&changed);
+            calls.end_shell(Some(call), &changed);
             doings
         }
     }
@@ -334,42 +424,95 @@ mod tests {
     }
 
     #[test]
-    fn a_command_whose_end_nobody_told_is_looked_at_with_the_next() {
+    fn commands_of_one_session_side_by_side_end_one_by_one() {
         let tree = Tree::new();
-        tree.calls("one").begin_shell(Some("1"), "apply_patch");
-        tree.change("early");
-        tree.tick();
-        tree.calls("one").begin_shell(Some("2"), "ls");
-        assert_eq!(tree.ends("one", &["early"]), doings(&["early"], &[]));
-        assert_eq!(tree.calls("one").open_since(), None);
+        tree.calls("one").begin_shell(Some("1"), "make a");
+        tree.calls("one").begin_shell(Some("2"), "make b");
+        tree.change("a");
+        assert_eq!(tree.ends_call("one", "1", &["a"]), doings(&["a"], &[]));
+        tree.change("b");
+        assert_eq!(tree.ends_call("one", "2", &["a", "b"]).own.last().map(String::as_str), Some("b"));
+        assert!(!tree.calls("one").are_open());
     }
 
     #[test]
-    fn an_edit_whose_end_nobody_told_is_its_doing_where_the_file_changed() {
+    fn what_nobody_could_look_at_in_time_is_looked_at_with_the_next() {
+        let tree = Tree::new();
+        tree.calls("one").begin_shell(Some("1"), "make");
+        tree.change("early");
+        tree.calls("one").put_off(Some("1"));
+        tree.tick();
+        tree.calls("one").begin_shell(Some("2"), "ls");
+        assert_eq!(tree.ends_call("one", "2", &["early"]), doings(&["early"], &[]));
+        assert!(!tree.calls("one").are_open());
+    }
+
+    #[test]
+    fn of_a_call_whose_end_nobody_told_only_what_it_names_is_its_doing() {
         let tree = Tree::new();
         tree.change("before");
         tree.tick();
         let calls = tree.calls("one");
         calls.begin_edit(Some("1"), &["patched".to_owned(), "before".to_owned()]);
-        tree.change("patched");
-        tree.change("other");
-        let dirty = ["before", "other", "patched"].map(|path| changed(path, ChangeKind::Modified));
-        assert_eq!(calls.open_edits(&dirty), ["patched"]);
+        calls.begin_shell(Some("2"), "refused > named");
+        for path in ["patched", "named", "other"] {
+            tree.change(path);
+        }
+        let dirty = ["before", "named", "other", "patched"].map(|path| changed(path, ChangeKind::Modified));
+        let mut left = calls.left_over(&dirty);
+        left.sort();
+        assert_eq!(left, ["named", "patched"]);
         calls.end_all(&dirty);
-        assert_eq!(calls.open_edits(&dirty), [""; 0]);
+        assert!(calls.left_over(&dirty).is_empty() && !calls.are_open());
     }
 
     #[test]
-    fn a_deletion_is_the_doing_of_the_command_during_which_it_was_first_seen() {
+    fn the_dead_are_not_under_way_and_a_session_takes_its_notes_along() {
+        let tree = Tree::new();
+        let gone = Harness { machine: "here".to_owned(), pid: u32::MAX, began: 1, transcript: None };
+        let dead = Calls { harness: Some(gone), ..tree.calls("dead") };
+        dead.begin_shell(Some("1"), "make");
+        tree.calls("one").begin_shell(Some("1"), "make");
+        tree.change("a");
+        assert_eq!(tree.ends("one", &["a"]), doings(&["a"], &[]));
+        tree.calls("two").begin_shell(Some("1"), "make");
+        tree.calls("two/sub").begin_shell(Some("1"), "make");
+        tree.calls("twofold").begin_shell(Some("1"), "make");
+        tree.calls("two").forget_all();
+        assert_eq!(tree.calls("any").notes().len(), 1);
+    }
+
+    #[test]
+    fn a_deletion_is_the_doing_of_the_command_during_which_the_folder_changed() {
         let tree = Tree::new();
         let gone = [changed("gone", ChangeKind::Deleted)];
         let calls = tree.calls("one");
-        calls.begin_shell(Some("1"), "rm gone");
-        let since = calls.open_since().unwrap_or_default();
-        assert_eq!(calls.doings(since, &gone), doings(&["gone"], &[]));
-        calls.end_all(&gone);
-        calls.begin_shell(Some("2"), "ls");
-        assert_eq!(calls.doings(calls.open_since().unwrap_or_default(), &gone), doings(&[], &[]));
+        let doings_of = |call: &str| calls.doings(calls.since(Some(call)).unwrap_or_default(), &gone);
+        tree.change("gone");
+        well(fs::remove_file(tree.folder.path().join("tree/gone")));
+        tree.tick();
+        calls.begin_shell(Some("1"), "ls");
+        assert_eq!(doings_of("1"), doings(&[], &[]), "somebody deleted it before");
+        calls.forget(Some("1"));
+        calls.begin_shell(Some("2"), "rm gone");
+        tree.change("gone");
+        well(fs::remove_file(tree.folder.path().join("tree/gone")));
+        assert_eq!(doings_of("2"), doings(&["gone"], &[]));
+        calls.end_shell(Some("2"), &gone);
+        calls.begin_shell(Some("3"), "touch new");
+        tree.change("new");
+        assert_eq!(doings_of("3"), doings(&[], &[]), "it was gone at the last look");
+    }
+
+    #[test]
+    fn who_moved_head_is_known_by_session_and_place() {
+        let tree = Tree::new();
+        let head = |branch: &str| Head { branch: Some(branch.to_owned()), ..Head::default() };
+        assert!(!tree.calls("one").moved_head("one", &head("main")));
+        tree.calls("one/sub").note_head("one", &head("main"));
+        assert!(tree.calls("one").moved_head("one", &head("main")));
+        assert!(!tree.calls("one").moved_head("one", &head("other")));
+        assert!(!tree.calls("two").moved_head("two", &head("main")));
     }
 
     #[test]

@@ -5,38 +5,94 @@ use std::path::{Path, PathBuf};
 /// What moves HEAD, the index or the files of a work tree.
 const MOVERS: [&str; 7] = ["checkout", "switch", "stash", "reset", "rebase", "clean", "restore"];
 /// Words after a mover that leave everything where it is.
-const HARMLESS: [(&str, &str); 5] =
-    [("stash", "list"), ("stash", "show"), ("clean", "-n"), ("clean", "--dry-run"), ("rebase", "--show-current-patch")];
+const HARMLESS: [(&str, &str); 9] = [
+    ("stash", "list"),
+    ("stash", "show"),
+    ("stash", "create"),
+    ("stash", "store"),
+    ("stash", "drop"),
+    ("clean", "--dry-run"),
+    ("reset", "--soft"),
+    ("restore", "--staged"),
+    ("rebase", "--show-current-patch"),
+];
+/// What stands before a command and is none.
+const BEFORE: [&str; 7] = ["!", "then", "do", "else", "elif", "if", "while"];
 /// Programs that run the command which follows them.
-const CARRIERS: [&str; 7] = ["sudo", "command", "env", "time", "exec", "nohup", "nice"];
+const CARRIERS: [&str; 9] = ["sudo", "command", "env", "time", "exec", "nohup", "nice", "timeout", "xargs"];
+/// Programs that run a command out of one word, after `-c`.
+const SHELLS: [&str; 4] = ["sh", "bash", "dash", "zsh"];
 /// What git itself takes with a value, before the name of its command.
 const WITH_VALUE: [&str; 6] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"];
 
-/// The folder in which a command line moves a checkout, if it does. It is read as a shell would read it as far as words and the
+/// A move of a checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    pub folder: PathBuf,
+    /// It touches these alone, from the folder; everything, where there are none.
+    pub paths: Vec<String>,
+}
+
+/// The first move of a checkout in a command line, if there is one. It is read as a shell would read it as far as words and the
 /// commands among them go; what a script or a variable hides is not seen.
-pub fn moved(command: &str, cwd: &Path) -> Option<PathBuf> {
+pub fn moved(command: &str, cwd: &Path) -> Option<Move> {
     let mut folder = cwd.to_owned();
     for words in commands(command) {
-        if let [program, target] = words.as_slice()
-            && program == "cd"
-        {
+        if let Some(target) = goes_to(&words) {
             folder = folder.join(target);
-            continue;
-        }
-        if let Some(there) = moves(&words) {
-            return Some(there.map_or_else(|| folder.clone(), |there| folder.join(there)));
+        } else if let Some(inner) = inner(&words) {
+            if let Some(found) = moved(inner, &folder) {
+                return Some(found);
+            }
+        } else if let Some((there, paths)) = moves(&words) {
+            let folder = there.map_or_else(|| folder.clone(), |there| folder.join(there));
+            return Some(Move { folder, paths });
         }
     }
     None
 }
 
-/// Whether these words are a git command that moves a checkout; with the folder that `-C` names.
-fn moves(words: &[String]) -> Option<Option<&str>> {
+/// Where a command line works: where it goes first, or where it is.
+pub fn folder(command: &str, cwd: &Path) -> PathBuf {
+    let first = commands(command).into_iter().next();
+    first.as_deref().and_then(goes_to).map_or_else(|| cwd.to_owned(), |target| cwd.join(target))
+}
+
+fn goes_to(words: &[String]) -> Option<&str> {
+    match words {
+        [program, target] if program == "cd" => Some(target),
+        _ => None,
+    }
+}
+
+/// The words of the program itself, past what stands before it.
+fn program(words: &[String]) -> impl Iterator<Item = &str> {
     let is_assignment =
         |word: &str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
-    let mut rest = words.iter().map(String::as_str).skip_while(|word| is_assignment(word) || CARRIERS.contains(word));
-    let program = rest.next()?;
-    if program.rsplit('/').next() != Some("git") {
+    let mut carried = false;
+    words.iter().map(String::as_str).skip_while(move |word| {
+        let is_carrier = CARRIERS.contains(word);
+        carried |= is_carrier;
+        let is_argument = carried && (word.starts_with('-') || word.starts_with(|first: char| first.is_ascii_digit()));
+        is_carrier || is_argument || BEFORE.contains(word) || is_assignment(word)
+    })
+}
+
+/// The command that a shell is given as one word.
+fn inner(words: &[String]) -> Option<&str> {
+    let mut rest = program(words);
+    let is_shell = rest.next().is_some_and(|name| SHELLS.contains(&name.rsplit('/').next().unwrap_or(name)));
+    if !is_shell {
+        return None;
+    }
+    rest.find(|word| word.starts_with('-') && word.ends_with('c'))?;
+    rest.next()
+}
+
+/// Whether these words are a git command that moves a checkout; with the folder that `-C` names, and the paths after `--`.
+fn moves(words: &[String]) -> Option<(Option<&str>, Vec<String>)> {
+    let mut rest = program(words);
+    if rest.next()?.rsplit('/').next() != Some("git") {
         return None;
     }
     let (mut folder, mut verb) = (None, rest.next()?);
@@ -47,9 +103,20 @@ fn moves(words: &[String]) -> Option<Option<&str>> {
         }
         verb = rest.next()?;
     }
-    let next = rest.next().unwrap_or_default();
-    let is_harmless = HARMLESS.contains(&(verb, next)) || next == "--help" || next == "-h";
-    (MOVERS.contains(&verb) && !is_harmless).then_some(folder)
+    let rest: Vec<&str> = rest.collect();
+    if !MOVERS.contains(&verb) || is_harmless(verb, &rest) {
+        return None;
+    }
+    let mut paths = rest.iter().skip_while(|word| **word != "--").skip(1).map(|word| (*word).to_owned());
+    let named = matches!(verb, "checkout" | "restore" | "stash" | "reset" | "clean");
+    Some((folder, if named { paths.by_ref().collect() } else { Vec::new() }))
+}
+
+fn is_harmless(verb: &str, rest: &[&str]) -> bool {
+    let first = rest.first().copied().unwrap_or_default();
+    let is_short = |word: &&str| word.starts_with('-') && !word.starts_with("--");
+    let only_shows = verb == "clean" && rest.iter().filter(|word| is_short(word)).any(|word| word.contains('n'));
+    only_shows || HARMLESS.contains(&(verb, first)) || first == "--help" || first == "-h"
 }
 
 /// The simple commands of a command line, each as its words without their quotes.
@@ -137,12 +204,22 @@ mod tests {
             ("(git stash)", Some("/repo")),
             ("echo $(git stash)", Some("/repo")),
             ("git \\\n  checkout x", Some("/repo")),
+            ("if true; then git stash; fi", Some("/repo")),
+            ("! git stash", Some("/repo")),
+            ("timeout 5 git stash", Some("/repo")),
+            ("bash -c \"cd sub && git stash\"", Some("/repo/sub")),
+            ("/bin/sh -ec 'git reset --hard'", Some("/repo")),
+            ("ls | xargs git checkout", Some("/repo")),
             ("git status", None),
             ("git stash list", None),
+            ("git stash create", None),
+            ("git reset --soft HEAD~1", None),
             ("git clean -n", None),
+            ("git clean -nd", None),
             ("git checkout --help", None),
             ("git commit -m 'git checkout main'", None),
             ("echo git checkout main", None),
+            ("bash script.sh git stash", None),
             ("grep -r 'git reset' .", None),
             ("git log --oneline; ls", None),
             ("git", None),
@@ -151,7 +228,34 @@ mod tests {
             ("'unclosed git stash", None),
             ("gitk checkout", None),
         ] {
-            assert_eq!(moved(command, Path::new("/repo")), folder.map(PathBuf::from), "{command}");
+            let found = moved(command, Path::new("/repo")).map(|found| found.folder);
+            assert_eq!(found, folder.map(PathBuf::from), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_move_of_named_paths_touches_those_alone() {
+        for (command, paths) in [
+            ("git checkout -- src/a.rs 'b c'", &["src/a.rs", "b c"][..]),
+            ("git checkout main -- src", &["src"]),
+            ("git restore -- a", &["a"]),
+            ("git checkout main", &[]),
+            ("git rebase -- a", &[]),
+        ] {
+            assert_eq!(
+                moved(command, Path::new("/repo")).map(|found| found.paths).unwrap_or_default(),
+                paths,
+                "{command}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_works_where_it_goes_first() {
+        for (command, expected) in
+            [("cd sub && make", "/repo/sub"), ("make", "/repo"), ("cd /other; ls", "/other"), ("", "/repo")]
+        {
+            assert_eq!(folder(command, Path::new("/repo")), PathBuf::from(expected), "{command}");
         }
     }
 }

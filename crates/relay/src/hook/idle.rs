@@ -2,36 +2,39 @@
 
 use std::path::Path;
 
+use relay_core::domain::message::Importance;
+use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Span;
-use relay_core::store::{Result, Store, Watch};
-use relay_core::verbs::hook::{Input, Moment};
+use relay_core::store::{Clock, Result, Store, Watch};
+use relay_core::verbs::hook::Input;
+use relay_store::harness;
 
 use super::dialect::Dialect;
 use super::event::Event;
 use super::memory::Book;
 use super::place::Place;
+use super::visit::folders;
 use super::words::Speaker;
-use super::{speak, who};
+use super::{caller, speak, who};
 use crate::app::App;
 use crate::environment;
 use crate::output::Written;
-use relay_core::store::Clock;
 
 /// The hook that ends the turn runs at the same time, and shows the mail that is there already.
 const FIRST: Span = Span::seconds(1);
 /// How often one looks whether the agent is still idle, when nothing else happens.
 const LOOK: Span = Span::seconds(5);
 
-/// Waits until there is something that the idle agent should know. It ends without a word once the agent goes on by itself, or
-/// another waits in its place.
+/// Waits until there is something that the idle agent should know. It ends without a word once the agent goes on by itself, its
+/// program is gone, or another waits in its place.
 pub fn wait(app: &App, home: &Path, dialect: Dialect, event: &Event) -> Result<u8> {
     // Where nobody sits in front of it, a session ends with its turn, and would be held up.
     if dialect.wake("news").is_none() || environment::is_unattended() {
         return Ok(0);
     }
-    let Some(place) = Place::find(app)? else { return Ok(0) };
+    let Some(place) = Place::find(app, &folders(event))? else { return Ok(0) };
     let book = Book::of(home, &who(app, event));
-    let (mut steps, own) = (0, std::process::id());
+    let (mut steps, own, caller) = (0, std::process::id(), caller());
     book.change(|memory| {
         (memory.waiter, steps) = (Some(own), memory.steps);
     });
@@ -39,29 +42,33 @@ pub fn wait(app: &App, home: &Path, dialect: Dialect, event: &Event) -> Result<u
     watch.wait(FIRST)?;
     loop {
         let memory = book.read();
-        if memory.waiter != Some(own) || memory.steps != steps {
+        let is_needed = memory.waiter == Some(own) && memory.steps == steps;
+        if !is_needed || !caller.as_ref().is_some_and(harness::runs) {
             return Ok(0);
         }
-        if let Some(status) = look(app, dialect, &place)? {
+        if let Some(status) = look(app, dialect, &place, &book)? {
             return Ok(status);
         }
         watch.wait(LOOK)?;
     }
 }
 
-/// Wakes the agent if there is news.
-fn look(app: &App, dialect: Dialect, place: &Place) -> Result<Option<u8>> {
-    let input = Input { moment: Moment::Prompt, listens: true, ..Input::default() };
-    let (outcome, _, afterwards) = place.ask(app, &input)?;
-    let Some(agent) = outcome.agent.as_ref().filter(|_| !(outcome.mail.is_empty() && outcome.contested.is_empty()))
-    else {
+/// Wakes the agent if there is news. That is no sign of the agent's life.
+fn look(app: &App, dialect: Dialect, place: &Place, book: &Book) -> Result<Option<u8>> {
+    let (outcome, _) = place.ask(app, &Input { listens: true, glances: true, ..Input::default() })?;
+    let is_news = !(outcome.mail.is_empty() && outcome.contested.is_empty());
+    let Some(agent) = outcome.agent.as_ref().filter(|_| is_news) else { return Ok(None) };
+    let now = app.clock.now();
+    let is_pressing = outcome.mail.iter().any(|mail| mail.importance == Importance::Urgent || mail.from == HUMAN);
+    let mut may_wake = false;
+    book.change(|memory| may_wake = memory.may_wake(now));
+    if !may_wake && !is_pressing {
         return Ok(None);
-    };
-    let text = Speaker { agent, now: app.clock.now() }.news(&outcome);
-    let Some(answer) = dialect.wake(&text) else { return Ok(None) };
+    }
+    let Some(answer) = dialect.wake(&Speaker { agent, now }.news(&outcome)) else { return Ok(None) };
     let (status, written) = speak(&answer);
-    if let (Some(afterwards), Written::Out) = (&afterwards, written) {
-        let _ = place.written(app, afterwards);
+    if let (Some(shown), Written::Out) = (outcome.shown, written) {
+        place.written(app, shown);
     }
     Ok(Some(status))
 }

@@ -9,13 +9,18 @@ use std::path::{Path, PathBuf};
 use relay_core::domain::event::Number;
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::domain::worktree::Head;
-use relay_store::filesystem::{private_file, private_folder};
+use relay_store::filesystem::{own_text, private_file, private_folder};
 use serde::{Deserialize, Serialize};
 
 use super::sessions::short;
 
 /// The same again within this time is no other event.
 const ECHO: Span = Span::seconds(5);
+/// An idle session is woken at most so often within this time.
+const WAKES: usize = 6;
+const WAKING: Span = Span::hours(1);
+/// A memory is no longer than this.
+const MOST_BYTES: u64 = 1024 * 1024;
 /// So many things are remembered to have been told; the oldest are told again.
 const MOST_TOLD: usize = 500;
 
@@ -28,12 +33,18 @@ pub struct Memory {
     forgotten: u64,
     /// What each work tree had checked out when the session last looked.
     pub heads: BTreeMap<String, Head>,
-    /// Claims that hooks made for it, with their patterns.
-    pub claims: BTreeMap<Number, String>,
+    /// Claims that hooks made for it.
+    pub claims: BTreeMap<Number, Made>,
+    /// The checkouts that its calls hold for as long as they run, by the calls.
+    pub checkouts: BTreeMap<String, Number>,
+    /// It was told who it is.
+    pub introduced: bool,
+    /// When it was woken lately.
+    pub wakes: Vec<Timestamp>,
     /// Counts what the session did, so that one who waits for it to be idle sees that it is not.
     pub steps: u64,
-    /// What was told last, as its digest, and when.
-    last: Option<(String, Timestamp)>,
+    /// What was told a moment ago, by its digest, and when.
+    lately: Vec<(String, Timestamp)>,
     /// Who waits to wake it.
     pub waiter: Option<u32>,
 }
@@ -53,27 +64,48 @@ impl Memory {
     /// Whether the very same was told a moment ago: some programs run the hooks of several configurations.
     pub fn is_echo(&mut self, told: &str, now: Timestamp) -> bool {
         let told = short(told);
-        let is_echo = self.last.as_ref().is_some_and(|(last, at)| *last == told && now.since(*at) <= ECHO);
-        self.last = Some((told, now));
+        self.lately.retain(|(_, at)| (Span::millis(0)..=ECHO).contains(&now.since(*at)));
+        let is_echo = self.lately.iter().any(|(known, _)| *known == told);
+        self.lately.push((told, now));
         is_echo
+    }
+
+    /// Whether the session may be woken once more. Two that thank each other would do so all night.
+    pub fn may_wake(&mut self, now: Timestamp) -> bool {
+        self.wakes.retain(|at| (Span::millis(0)..=WAKING).contains(&now.since(*at)));
+        let may = self.wakes.len() < WAKES;
+        if may {
+            self.wakes.push(now);
+        }
+        may
     }
 
     /// Takes over what was told and seen by a hook that read an earlier state; others may have added to it meanwhile.
     pub fn take_over(&mut self, read: &Memory) {
         if read.forgotten > self.forgotten {
-            (self.told, self.forgotten) = (Vec::new(), read.forgotten);
+            (self.told, self.introduced, self.forgotten) = (Vec::new(), false, read.forgotten);
         }
         for key in &read.told {
             self.is_news(key.clone());
         }
         self.heads.extend(read.heads.clone());
+        self.introduced |= read.introduced;
     }
 
     /// Forgets what was told: whoever was compacted or cleared has forgotten it too.
     pub fn forget_told(&mut self) {
         self.told.clear();
+        self.introduced = false;
         self.forgotten += 1;
     }
+}
+
+/// A claim that a hook made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// The work tree that the file is in.
+    pub root: String,
+    pub pattern: String,
 }
 
 /// The memory of one session, or of one of its subagents.
@@ -87,7 +119,7 @@ impl Book {
     }
 
     pub fn read(&self) -> Memory {
-        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let text = own_text(&self.path, MOST_BYTES).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
@@ -141,14 +173,24 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_woken_so_often_in_an_hour_and_no_more() {
+        let mut memory = Memory::default();
+        let at = |minute: i64| Timestamp::from_millis(minute * 60_000);
+        assert!((0..6).all(|minute| memory.may_wake(at(minute))));
+        assert!(!memory.may_wake(at(6)));
+        assert!(memory.may_wake(at(61)));
+    }
+
+    #[test]
     fn the_same_again_is_an_echo_for_a_moment() {
         let mut memory = Memory::default();
         let at = Timestamp::from_millis;
         assert!(!memory.is_echo("one", at(0)));
         assert!(memory.is_echo("one", at(4_000)));
         assert!(!memory.is_echo("two", at(4_000)));
-        assert!(!memory.is_echo("one", at(4_000)));
-        assert!(!memory.is_echo("one", at(9_001)), "a moment later it is another event");
+        assert!(memory.is_echo("one", at(4_000)) && memory.is_echo("two", at(4_001)), "side by side");
+        assert!(!memory.is_echo("one", at(9_002)), "a moment later it is another event");
+        assert!(!memory.is_echo("one", at(1_000)), "the clock was set back");
     }
 
     #[test]
@@ -157,7 +199,8 @@ mod tests {
         std::thread::scope(|scope| {
             for index in 0..20 {
                 let book = Book::of(home.path(), "session");
-                scope.spawn(move || book.change(|memory| drop(memory.claims.insert(index, "a".to_owned()))));
+                let made = Made { root: "/repo".to_owned(), pattern: "a".to_owned() };
+                scope.spawn(move || book.change(|memory| drop(memory.claims.insert(index, made))));
             }
         });
         let book = Book::of(home.path(), "session");

@@ -3,11 +3,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use relay_core::domain::event::hex;
 use relay_core::store::Harness;
-use relay_store::filesystem::{private_file, private_folder};
+use relay_store::filesystem::{own_text, private_folder, put_private};
 use sha2::{Digest, Sha256};
+
+/// A few names, each of a session.
+const MOST_BYTES: u64 = 64 * 1024;
+/// Nobody goes on after this long.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A name that a file can have, whatever a harness calls things.
 pub fn short(text: &str) -> String {
@@ -58,21 +64,26 @@ fn process(harness: &Harness) -> String {
 }
 
 fn read(home: &Path, name: &str) -> Option<String> {
-    fs::read_to_string(folder(home).join(name)).ok().filter(|session| !session.is_empty())
+    own_text(&folder(home).join(name), MOST_BYTES).filter(|session| !session.is_empty())
 }
 
 /// What cannot be written is not known: then a cleared session has an agent of its own.
 fn write(home: &Path, name: &str, session: &str) {
-    use std::io::Write;
-    let path = folder(home).join(name);
-    if read(home, name).as_deref() == Some(session) {
-        return;
+    if read(home, name).as_deref() != Some(session) && private_folder(&folder(home)).is_ok() {
+        let _ = put_private(&folder(home).join(name), session);
     }
-    let fresh = path.with_extension(std::process::id().to_string());
-    let made = private_folder(&folder(home)).is_ok();
-    let written = made.then(|| private_file(&fresh).and_then(|mut file| file.write_all(session.as_bytes())));
-    if matches!(written, Some(Ok(()))) {
-        let _ = fs::rename(&fresh, &path);
+}
+
+/// Clears away what sessions left that were not heard of for a month. Time is that of the newest of these files.
+pub fn sweep(home: &Path) {
+    let folders = [home.join("hooks"), folder(home)];
+    let entries = || folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().filter_map(Result::ok);
+    let time = |entry: &fs::DirEntry| entry.metadata().ok().filter(fs::Metadata::is_file)?.modified().ok();
+    let Some(newest) = entries().filter_map(|entry| time(&entry)).max() else { return };
+    for entry in entries() {
+        if time(&entry).is_some_and(|time| newest.duration_since(time).is_ok_and(|age| age > KEPT)) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -109,5 +120,19 @@ mod tests {
         forget(home.path(), "three", &daemon);
         note(home.path(), "four", &daemon, true);
         assert_eq!(canonical(home.path(), "four".to_owned()), "two");
+    }
+
+    #[test]
+    fn what_sessions_left_a_month_ago_is_cleared_away() {
+        let home = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let here = |pid| Harness { machine: "here".to_owned(), pid, began: 7, transcript: None };
+        note(home.path(), "old", &here(1), false);
+        note(home.path(), "new", &here(2), false);
+        let old = folder(home.path()).join(process(&here(1)));
+        let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let file = fs::File::options().write(true).open(&old).unwrap_or_else(|fault| panic!("{fault}"));
+        file.set_modified(long_ago).unwrap_or_else(|fault| panic!("{fault}"));
+        sweep(home.path());
+        assert!(!old.exists() && folder(home.path()).join(process(&here(2))).exists());
     }
 }

@@ -1,12 +1,10 @@
 //! What went wrong in a hook. A hook that fails lets the agent go on, so nobody would know: `doctor` shows it.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use relay_core::domain::time::Timestamp;
-use relay_store::filesystem::private_folder;
+use relay_store::filesystem::{own_text, private_file, private_folder, put_private};
 use serde::{Deserialize, Serialize};
 
 /// Above this the older half goes.
@@ -39,12 +37,13 @@ fn write(home: &Path, trace: &Trace) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         private_folder(folder).map_err(|refusal| std::io::Error::other(refusal.to_string()))?;
     }
-    if fs::metadata(&path).is_ok_and(|metadata| metadata.len() > MOST_BYTES) {
+    let mut file = private_file(&path)?;
+    if file.metadata()?.len() > MOST_BYTES {
         let kept = read(home);
-        let lines: String = kept[kept.len() / 2..].iter().map(line).collect();
-        fs::write(&path, lines)?;
+        put_private(&path, &kept[kept.len() / 2..].iter().map(line).collect::<String>())?;
+        file = private_file(&path)?;
     }
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+    file.seek(SeekFrom::End(0))?;
     file.write_all(line(trace).as_bytes())
 }
 
@@ -54,7 +53,7 @@ fn line(trace: &Trace) -> String {
 
 /// Everything that went wrong lately, oldest first.
 pub fn read(home: &Path) -> Vec<Trace> {
-    let text = fs::read_to_string(file(home)).unwrap_or_default();
+    let text = own_text(&file(home), 2 * MOST_BYTES).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
@@ -73,7 +72,7 @@ mod tests {
         assert_eq!(kept.last().map(|trace| trace.at.millis()), Some(999));
         assert!(kept.iter().is_sorted_by_key(|trace| trace.at), "oldest first");
         assert!(kept.iter().all(|trace| trace.why.len() == MOST_CHARS));
-        let bytes = fs::metadata(file(home.path())).map(|metadata| metadata.len()).unwrap_or_default();
+        let bytes = std::fs::metadata(file(home.path())).map(|metadata| metadata.len()).unwrap_or_default();
         assert!((1..=MOST_BYTES + 1_000).contains(&bytes), "{bytes}");
     }
 }

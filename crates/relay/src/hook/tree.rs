@@ -5,6 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use relay_core::store::Repository;
 use relay_store::repository::Files;
 
+/// No call edits more than this one by one.
+const MOST_PATHS: usize = 1_000;
+
 /// The root of the work tree that a folder lies in.
 pub fn around(files: &Files, folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
@@ -23,16 +26,25 @@ fn plain(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).take(60).collect()
 }
 
-/// Absolute paths, through no link but the last part: that may be one itself, or may not be there yet.
+/// Absolute paths, through no link but the last part: that may be one itself, and then what it leads to is meant too, or may not be
+/// there yet.
 pub fn resolved(paths: &[String], cwd: &Path) -> Vec<String> {
-    let resolved = |path: &String| {
+    let mut resolved = Vec::new();
+    for path in paths.iter().take(MOST_PATHS) {
         let path = clean(&cwd.join(path));
-        let (folder, name) = (path.parent()?, path.file_name()?);
-        let nearest = folder.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)))?;
-        let below = folder.strip_prefix(nearest.0).ok()?;
-        nearest.1.join(below).join(name).to_str().map(str::to_owned)
-    };
-    paths.iter().filter_map(resolved).collect()
+        let Some(found) = through_folders(&path) else { continue };
+        let target = std::fs::symlink_metadata(&found).ok().filter(std::fs::Metadata::is_symlink);
+        let target = target.and_then(|_| std::fs::canonicalize(&found).ok());
+        resolved
+            .extend([Some(found), target].into_iter().flatten().filter_map(|path| path.to_str().map(str::to_owned)));
+    }
+    resolved
+}
+
+fn through_folders(path: &Path) -> Option<PathBuf> {
+    let (folder, name) = (path.parent()?, path.file_name()?);
+    let nearest = folder.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)))?;
+    Some(nearest.1.join(folder.strip_prefix(nearest.0).ok()?).join(name))
 }
 
 /// Of absolute paths those inside a work tree, from there.
@@ -71,12 +83,13 @@ mod tests {
             ("./x/../a.rs", text("a.rs")),
             ("new/deep/a.rs", text("new/deep/a.rs")),
             ("link/a.rs", text("real/a.rs")),
-            ("link", text("link")),
             (&text("link/new/a.rs"), text("real/new/a.rs")),
             ("/etc/../etc/hostname", "/etc/hostname".to_owned()),
         ] {
             assert_eq!(resolved(&[path.to_owned()], &root), [expected], "{path}");
         }
+        let both = [text("link"), text("real")];
+        assert_eq!(resolved(&["link".to_owned()], &root), both, "what it leads to is edited with it");
         assert_eq!(resolved(&["/".to_owned(), String::new()], Path::new("/")), [""; 0]);
     }
 

@@ -14,6 +14,8 @@ use crate::render;
 
 /// How many paths, holders or commands a sentence spells out.
 const SPELT_OUT: usize = 5;
+/// How much of a path is shown.
+const CLIPPED: usize = 200;
 
 /// A name of an agent, and the words that make a command act as it in any shell.
 pub struct Speaker<'a> {
@@ -95,14 +97,14 @@ impl Speaker<'_> {
         let Some(first) = conflicts.first() else { return text };
         text.push_str("Talk to the holder before you go on, or wait until it is free:\n");
         let mut words = vec!["send", "--to", &first.holder];
-        let subject = format!("{}: may I?", first.example);
+        let subject = format!("{}: may I?", clipped(&first.example));
         match &first.reason {
             Some(thread) => words.extend(["--thread", thread]),
             None => words.extend(["--subject", &subject]),
         }
         words.extend(["--body", "TEXT"]);
         text.push_str(&self.command(&words));
-        text.push_str(&self.command(&["reserve", &first.overlaps, "--if-free", "--wait", "10m"]));
+        text.push_str(&self.command(&["reserve", &argument(&first.overlaps), "--if-free", "--wait", "10m"]));
         text
     }
 
@@ -111,7 +113,7 @@ impl Speaker<'_> {
         let mut text =
             "relay: this command moves the checkout, and others have work in it that is not committed:\n".to_owned();
         for conflict in conflicts.iter().take(SPELT_OUT) {
-            let _ = writeln!(text, "- {}: {}", conflict.holder, escape_line(&conflict.example));
+            let _ = writeln!(text, "- {}: {}", conflict.holder, clipped(&conflict.example));
         }
         if conflicts.len() > SPELT_OUT {
             let _ = writeln!(text, "- and {} more", conflicts.len() - SPELT_OUT);
@@ -124,17 +126,19 @@ impl Speaker<'_> {
         text
     }
 
-    /// That something changed meanwhile, and nobody knows by whom.
+    /// That something is changed that nobody has claimed, given as patterns.
     pub fn outside(&self, paths: &[String]) -> String {
-        let shown: Vec<String> = paths.iter().take(SPELT_OUT).map(|path| escape_line(path)).collect();
+        let shown: Vec<String> = paths.iter().take(SPELT_OUT).map(|path| clipped(path)).collect();
         let more =
             if paths.len() > SPELT_OUT { format!(" and {} more", paths.len() - SPELT_OUT) } else { String::new() };
         let mut text = format!(
-            "relay: DIRTY_OUTSIDE_CLAIM: {}{more} changed while your command ran and others worked here too. Claim what is yours:\n",
+            "relay: DIRTY_OUTSIDE_CLAIM: {}{more} changed while your command ran, and is not claimed: others worked here too, or it is too \
+             much to claim file by file. Claim what is yours:\n",
             shown.join(", ")
         );
         let mut words = vec!["reserve"];
-        words.extend(paths.iter().take(SPELT_OUT).map(String::as_str));
+        let named: Vec<String> = paths.iter().take(SPELT_OUT).map(|path| argument(path)).collect();
+        words.extend(named.iter().map(String::as_str));
         text.push_str(&self.command(&words));
         text
     }
@@ -146,15 +150,8 @@ impl Speaker<'_> {
             text.push_str("relay: somebody waits for your acknowledgement:\n");
             let ids: Vec<String> = outcome.owed.iter().map(|message| message.id.to_string()).collect();
             for message in &outcome.owed {
-                let subject = message.subject.as_deref().unwrap_or("(redacted)");
-                let _ = writeln!(
-                    text,
-                    "- #{} of {} in {}: {}",
-                    message.id,
-                    message.from,
-                    message.thread,
-                    escape_line(subject)
-                );
+                // What others wrote stands nowhere without its boundary.
+                let _ = writeln!(text, "- #{} of {} in {}", message.id, message.from, message.thread);
             }
             let words: Vec<&str> = std::iter::once("ack").chain(ids.iter().map(String::as_str)).collect();
             text.push_str(&self.command(&words));
@@ -164,7 +161,7 @@ impl Speaker<'_> {
             for claim in &outcome.held {
                 let reason = claim.reason.as_ref().map(|reason| format!(" for {reason}")).unwrap_or_default();
                 let ends = render::relative(claim.expires_at, self.now);
-                let _ = writeln!(text, "- #{} {}{reason}, ends {ends}", claim.id, escape_line(&claim.pattern));
+                let _ = writeln!(text, "- #{} {}{reason}, ends {ends}", claim.id, clipped(&claim.pattern));
             }
             text.push_str("Release what you are done with; what you still need, keep, and just stop:\n");
             text.push_str(&self.command(&["release", "--all"]));
@@ -173,15 +170,29 @@ impl Speaker<'_> {
     }
 }
 
+/// A path or a pattern in a sentence: one line, and not the whole of it.
+fn clipped(text: &str) -> String {
+    let line = escape_line(text);
+    match line.char_indices().nth(CLIPPED) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line,
+    }
+}
+
+/// A pattern as an argument: what begins with a dash would pass for a flag.
+fn argument(pattern: &str) -> String {
+    if pattern.starts_with('-') { format!("./{pattern}") } else { pattern.to_owned() }
+}
+
 /// Who holds what, for what and until when.
 fn holding(conflict: &ConflictShape, now: Timestamp) -> String {
     let reason = conflict.reason.as_ref().map(|reason| format!(" for {reason}")).unwrap_or_default();
     let mode = if conflict.exclusive { "" } else { ", shared" };
     format!(
         "{}: {} holds {}{reason} (#{}{mode}, ends {})",
-        escape_line(&conflict.example),
+        clipped(&conflict.example),
         conflict.holder,
-        escape_line(&conflict.pattern),
+        clipped(&conflict.pattern),
         conflict.id,
         render::relative(conflict.expires_at, now)
     )

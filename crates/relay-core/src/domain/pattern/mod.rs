@@ -154,6 +154,14 @@ impl Pattern {
         &self.text
     }
 
+    /// The path that it names, if it is one without wildcards.
+    pub fn path(&self) -> Option<&str> {
+        match &self.body {
+            Body::Literal(path) => Some(path),
+            _ => None,
+        }
+    }
+
     /// Whether it is `res:NAME`.
     pub fn is_resource(&self) -> bool {
         matches!(self.body, Body::Resource(_))
