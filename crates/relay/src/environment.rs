@@ -68,6 +68,11 @@ pub fn session() -> Option<String> {
     SESSIONS.into_iter().find_map(variable)
 }
 
+/// What tells a relay where the stores are and who calls it: none of it may reach one that is only tried out.
+pub fn of_a_caller() -> impl Iterator<Item = &'static str> {
+    ["RELAY_HOME", "RELAY_PROJECT", "RELAY_AGENT", "RELAY_URL", "RELAY_TOKEN"].into_iter().chain(SESSIONS)
+}
+
 pub fn working_directory() -> Result<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     std::env::current_dir()
@@ -110,6 +115,22 @@ pub fn config_folder() -> PathBuf {
 /// Where Codex keeps what a user configured, when that is not in the user's own folder.
 pub fn codex_folder() -> PathBuf {
     variable("CODEX_HOME").map_or_else(|| user_folder().join(".codex"), PathBuf::from)
+}
+
+/// Where Copilot CLI keeps what a user configured.
+pub fn copilot_folder() -> PathBuf {
+    variable("COPILOT_HOME").map_or_else(|| user_folder().join(".copilot"), PathBuf::from)
+}
+
+/// The folders that the user told Gemini CLI to trust.
+pub fn gemini_trusted_folders() -> PathBuf {
+    let usual = || user_folder().join(".gemini/trustedFolders.json");
+    variable("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map_or_else(usual, PathBuf::from)
+}
+
+/// Whether Gemini CLI is told by a variable to trust where it is, or not to.
+pub fn gemini_trusts() -> Option<bool> {
+    variable("GEMINI_CLI_TRUST_WORKSPACE").and_then(|word| word.parse().ok())
 }
 
 pub fn arguments() -> Vec<std::ffi::OsString> {

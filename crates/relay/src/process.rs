@@ -1,7 +1,10 @@
-//! Other programs: the one door. Never a shell; what runs is an argument vector.
+//! Other programs: the one door. Never a shell, but where a coding agent would run one; what runs is an argument vector.
 
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -97,6 +100,52 @@ pub fn run_for_a_while(program: &Path, arguments: &[Vec<&str>], time: Duration) 
         #[expect(clippy::disallowed_methods, reason = "nothing else is left to do")]
         std::thread::sleep(look);
         looks -= 1;
+    }
+}
+
+/// A command that somebody else configured, in a group of its own, so that all of it can be ended.
+pub struct Tried {
+    child: Child,
+    out: File,
+    errors: File,
+}
+
+/// Starts it with this on its standard input.
+pub fn try_out(command: &mut Command, input: &str) -> std::io::Result<Tried> {
+    let mut stdin = tempfile::tempfile()?;
+    stdin.write_all(input.as_bytes())?;
+    stdin.rewind()?;
+    let (out, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    command.stdin(stdin).stdout(out.try_clone()?).stderr(errors.try_clone()?).process_group(0);
+    Ok(Tried { child: command.spawn()?, out, errors })
+}
+
+impl Tried {
+    /// What it came to; nothing where it was ended because its time was over.
+    pub fn result(mut self, is_over: impl Fn() -> bool) -> Option<Output> {
+        let mut over = false;
+        until(&mut self.child, || {
+            over = is_over();
+            over
+        })
+        .ok()?;
+        let status = self.child.try_wait().ok()?.filter(|_| !over)?;
+        let read = |mut file: &File| {
+            let mut bytes = Vec::new();
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map(|_| bytes).unwrap_or_default()
+        };
+        Some(Output { status, stdout: read(&self.out), stderr: read(&self.errors) })
+    }
+}
+
+impl Drop for Tried {
+    fn drop(&mut self) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
+            && matches!(self.child.try_wait(), Ok(None))
+        {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.wait();
     }
 }
 

@@ -26,17 +26,26 @@ use crate::render;
 /// Looks at versions, permissions, the store and the end of its chain, the gate, the log, the archive, the disk, leftovers,
 /// the project's coordination debt, and the server that RELAY_URL names, if it names one. The exit status is that of the worst error's class; what is only worth knowing, or
 /// waits for somebody, is 0.
+///
+/// With --agents it looks at the coding agents that `relay init` set up in this work tree instead: whether all that it wrote is there,
+/// whether the program would run it, whether it answers events that doctor makes up, and whether the program was seen to honour such
+/// answers. Nothing of it reaches the bus, and no agent is started but to ask for its version.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  relay doctor\n  relay doctor --fix\n  relay doctor --json")]
+#[command(
+    after_help = "Examples:\n  relay doctor\n  relay doctor --fix\n  relay doctor --agents\n  relay doctor --json"
+)]
 pub struct Args {
     /// Run what is safe without a person, then look again
     #[arg(long)]
     fix: bool,
+    /// Try out what `relay init` set up for each coding agent
+    #[arg(long, conflicts_with = "fix")]
+    agents: bool,
 }
 
 impl Args {
     pub fn run(&self, app: &App) -> u8 {
-        match self.looked(app) {
+        match if self.agents { of_the_agents(app) } else { self.looked(app) } {
             Ok((said, status)) => app.answer("doctor", Ok::<_, Refusal>(said)).max(status),
             Err(refusal) => app.fail_outside("doctor", &refusal),
         }
@@ -74,6 +83,12 @@ impl Args {
     }
 }
 
+fn of_the_agents(app: &App) -> Result<(Said, u8)> {
+    app.named()?;
+    let (home, _) = app.home()?;
+    doctor::agents::look(app, &home)
+}
+
 /// What a fix came to.
 #[derive(Default)]
 struct Mended {
@@ -88,6 +103,7 @@ fn look(app: &App, home: &Home, project: Option<&ProjectKey>) -> Vec<Finding> {
     let mut found = doctor::of_the_machine(home, &setting);
     found.extend(doctor::of_the_server(&setting));
     found.push(doctor::of_the_hooks(home, app.clock.now()));
+    found.extend(project.and_then(|_| doctor::of_the_agents(app, home)));
     match project {
         Some(project) => found.extend(of_the_project(app, home, project, &setting)),
         None => {

@@ -3,6 +3,7 @@
 //! It finds nothing that other commands would not: it asks the same questions, and what is busy, behind or unread is not
 //! called damaged.
 
+pub mod agents;
 mod bus;
 mod hooks;
 mod machine;
@@ -77,7 +78,7 @@ impl Finding {
 }
 
 pub use bus::{beside, on_the_bus};
-pub use hooks::of_the_hooks;
+pub use hooks::{of_the_agents, of_the_hooks};
 pub use machine::of_the_machine;
 pub use server::of_the_server;
 pub use store::{of_a_project, of_the_files, of_the_store};

@@ -8,6 +8,7 @@ mod detect;
 mod diff;
 mod edit;
 mod file;
+mod installed;
 mod ledger;
 mod place;
 mod put;
@@ -17,13 +18,16 @@ mod take;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use agents::Agent;
+pub use detect::on_the_path;
+pub use edit::{Handler, How, Line, handlers, read};
+pub use installed::{Installed, installed};
+pub use place::Place;
 use relay_core::store::Result;
 use relay_store::Home;
 
 use crate::app::{App, Said};
 use agents::{Setting, Target};
 use ledger::Ledger;
-use place::Place;
 use report::Report;
 
 /// What the caller asked for.

@@ -12,7 +12,7 @@ use relay_store::{Home, repository};
 use crate::app::App;
 use crate::environment;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Place {
     /// Where the files go.
     pub root: PathBuf,

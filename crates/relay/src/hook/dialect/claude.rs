@@ -58,6 +58,7 @@ pub const GRAMMAR: Grammar = Grammar {
     write,
     silence: "",
     wakes: "a hook that waits in the background (asyncRewake) wakes an interactive session when something comes",
+    seen: Some("2.1.325"),
     wake: Some(wake),
 };
 

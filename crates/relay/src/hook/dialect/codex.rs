@@ -31,5 +31,6 @@ pub const GRAMMAR: Grammar = Grammar {
     write: specific::write,
     silence: "",
     wakes: "not by itself: `codex queue --thread SESSION --message TEXT` would, but also after you have left the session",
+    seen: Some("0.166.0"),
     wake: None,
 };

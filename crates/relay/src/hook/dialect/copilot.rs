@@ -40,6 +40,7 @@ pub const GRAMMAR: Grammar = Grammar {
     write,
     silence: "",
     wakes: "it cannot be woken: only a hook that keeps its turn from ending would be heard",
+    seen: Some("1.0.102"),
     wake: None,
 };
 

@@ -58,6 +58,7 @@ pub const GRAMMAR: Grammar = Grammar {
     write,
     silence: "{}",
     wakes: "it cannot be woken: it listens at the end of a turn only",
+    seen: None,
     wake: None,
 };
 

@@ -156,6 +156,8 @@ fn every_event_of_every_dialect_has_a_fixture_that_says_where_it_is_from() {
             assert_eq!(fixture.told.dialect.as_deref(), Some(dialect.name()), "{}", path.display());
             found.insert(name);
         }
+        let recorded = of(dialect).into_iter().filter_map(|(_, fixture)| fixture.version).collect::<BTreeSet<_>>();
+        assert_eq!(recorded, dialect.seen().map(str::to_owned).into_iter().collect(), "{dialect:?}");
         let known: BTreeSet<String> = dialect.grammar().events.iter().map(|known| known.name.to_owned()).collect();
         assert_eq!(found, known, "{dialect:?}");
     }

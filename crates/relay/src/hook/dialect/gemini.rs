@@ -44,6 +44,7 @@ pub const GRAMMAR: Grammar = Grammar {
     // Where stdout is empty, what stands on stderr is taken for the answer.
     silence: "{}",
     wakes: "it cannot be woken: only a hook that keeps its turn from ending would be heard",
+    seen: Some("0.61.0"),
     wake: None,
 };
 

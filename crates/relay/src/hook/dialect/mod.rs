@@ -54,6 +54,8 @@ struct Grammar {
     /// On stdout where there is nothing to say.
     silence: &'static str,
     wakes: &'static str,
+    /// The version of the program that was seen to do what answers say; none where only its documentation says so.
+    seen: Option<&'static str>,
     /// What a hook that waited in the background ends with, to wake the agent.
     wake: Option<fn(&str) -> Answer>,
 }
@@ -131,6 +133,7 @@ fn fitted(text: &str) -> Option<String> {
 }
 
 impl Dialect {
+    #[cfg(test)]
     pub const ALL: [Dialect; 7] = [
         Dialect::Claude,
         Dialect::Codex,
@@ -206,6 +209,11 @@ impl Dialect {
     /// How an idle agent of this program is woken, or that it cannot be.
     pub fn wakes(self) -> &'static str {
         self.grammar().wakes
+    }
+
+    /// The version of the program that was seen to honour these answers.
+    pub fn seen(self) -> Option<&'static str> {
+        self.grammar().seen
     }
 
     /// What `relay hook --idle` ends with to wake the agent with these words. None where the program does not listen

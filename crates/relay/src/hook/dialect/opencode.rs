@@ -31,6 +31,7 @@ pub const GRAMMAR: Grammar = Grammar {
     write,
     silence: "{}",
     wakes: "its plugin waits in the background, and starts a turn in an interactive session when something comes",
+    seen: Some("1.18.33"),
     wake: Some(wake),
 };
 

@@ -42,6 +42,7 @@ pub const GRAMMAR: Grammar = Grammar {
     write,
     silence: "",
     wakes: "it cannot be woken",
+    seen: None,
     wake: None,
 };
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::edit::{Block, Edit, Json, Whole, Wish};
 use super::place::Place;
+use crate::hook::dialect::Dialect;
 
 /// How long an agent waits for a hook, in seconds.
 const PATIENCE: u32 = 10;
@@ -136,6 +137,38 @@ impl Agent {
         }
     }
 
+    /// Where the program looks for its files, for somebody who is here.
+    pub fn place(self, here: &Place) -> Place {
+        let main = here.main().filter(|_| self == Agent::Codex);
+        Place { root: main.unwrap_or(&here.root).to_owned(), ..here.clone() }
+    }
+
+    /// The files in which its hooks may stand, the first that is read first.
+    pub fn hooks_files(self) -> &'static [&'static str] {
+        match self {
+            Agent::Claude => &[".claude/settings.json"],
+            Agent::Codex => &[".codex/hooks.json"],
+            Agent::Gemini => &[".gemini/settings.json"],
+            Agent::Cursor => &[".cursor/hooks.json"],
+            Agent::OpenCode => &[],
+            Agent::Copilot => &[".github/hooks/relay.json"],
+            Agent::VsCode => &[".claude/settings.json", ".github/hooks/relay.json"],
+        }
+    }
+
+    /// What its hooks say and are told.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Agent::Claude => Dialect::Claude,
+            Agent::Codex => Dialect::Codex,
+            Agent::Gemini => Dialect::Gemini,
+            Agent::Cursor => Dialect::Cursor,
+            Agent::OpenCode => Dialect::OpenCode,
+            Agent::Copilot => Dialect::Copilot,
+            Agent::VsCode => Dialect::VsCode,
+        }
+    }
+
     /// What the program still wants from the user, and what the user should know.
     pub fn next(self, setting: &Setting<'_>) -> Vec<String> {
         match self {
@@ -182,6 +215,7 @@ mod tests {
         for agent in Agent::ALL {
             assert_eq!(Agent::parse(agent.word()), Ok(agent));
             assert_eq!(serde_json::to_value(agent).ok(), Some(agent.word().into()));
+            assert_eq!((agent.dialect().name(), agent.dialect().program()), (agent.word(), agent.title()));
         }
         let refusal = Agent::parse("emacs").err().map(|refusal| refusal.message.clone()).unwrap_or_default();
         assert!(Agent::ALL.iter().all(|agent| refusal.contains(agent.word())), "{refusal}");

@@ -8,6 +8,7 @@ use relay_core::domain::shell;
 use serde_json::Value;
 
 use super::Fault;
+use super::gap::{self, Gap, How};
 use super::json::{Json, plain};
 
 /// How much of an element is relay's.
@@ -91,13 +92,77 @@ fn take_handlers(group: &CstNode, program: &str) {
     }
 }
 
-pub fn holds(hooks: &Value, program: &str, events: &[(&'static str, Json)]) -> bool {
-    let list = |event: &str| hooks.get(event).and_then(Value::as_array).cloned().unwrap_or_default();
-    let ours = |event: &str| list(event).into_iter().filter(|value| share(value, program) != Share::None).collect();
-    events.iter().all(|(event, wanted)| {
-        let found: Vec<Value> = ours(event);
-        found == [plain(wanted)]
-    })
+pub fn gaps(hooks: &Value, program: &str, events: &[(&'static str, Json)]) -> Vec<Gap> {
+    let ours = |list: &Value| -> Vec<Value> {
+        let list = list.as_array().into_iter().flatten();
+        list.filter(|value| share(value, program) != Share::None).cloned().collect()
+    };
+    let wanted = events.iter().filter_map(|(event, wanted)| {
+        let found = hooks.get(event).map(ours).unwrap_or_default();
+        let how = gap::of(!found.is_empty(), found == [plain(wanted)])?;
+        Some(Gap::vital(how, format!("hooks.{event}")))
+    });
+    let others = hooks.as_object().into_iter().flatten();
+    let others = others.filter(|(event, list)| !events.iter().any(|(name, _)| name == event) && !ours(list).is_empty());
+    wanted.chain(others.map(|(event, _)| Gap::minor(How::LeftOver, format!("hooks.{event}")))).collect()
+}
+
+/// What a program runs for a hook of relay's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// One line, through a shell.
+    Shell(String),
+    Words(Vec<String>),
+}
+
+impl Line {
+    /// The program that it calls, and what it tells it.
+    fn words(&self) -> Vec<String> {
+        let words = match self {
+            Line::Shell(line) => shell::words(line).unwrap_or_default(),
+            Line::Words(words) => words.clone(),
+        };
+        // The shell makes place for the program.
+        words.into_iter().skip_while(|word| word == "exec").collect()
+    }
+
+    pub fn program(&self) -> Option<String> {
+        self.words().into_iter().next()
+    }
+}
+
+/// One hook of relay's, where it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Handler<'a> {
+    pub event: &'a str,
+    /// Which of the event's groups, and which hook in it.
+    pub place: (usize, usize),
+    pub matcher: Option<&'a str>,
+    pub value: &'a Value,
+}
+
+impl Handler<'_> {
+    pub fn line(&self) -> Option<Line> {
+        line(self.value)
+    }
+}
+
+/// Every hook of relay's in a file.
+pub fn handlers<'a>(file: &'a Value, program: &str) -> Vec<Handler<'a>> {
+    let events = file.get("hooks").and_then(Value::as_object).into_iter().flatten();
+    let groups = events.flat_map(|(event, list)| {
+        let list = list.as_array().into_iter().flatten().enumerate();
+        list.map(move |(group, element)| (event.as_str(), group, element))
+    });
+    let all = groups.flat_map(|(event, group, element)| {
+        let matcher = element.get("matcher").and_then(Value::as_str);
+        let handlers = match element.get("hooks").and_then(Value::as_array) {
+            Some(handlers) => handlers.iter().collect(),
+            None => vec![element],
+        };
+        handlers.into_iter().enumerate().map(move |(at, value)| Handler { event, place: (group, at), matcher, value })
+    });
+    all.filter(|handler| is_ours(handler.value, program)).collect()
 }
 
 fn share(element: &Value, program: &str) -> Share {
@@ -113,19 +178,21 @@ fn share(element: &Value, program: &str) -> Share {
 
 /// A handler that runs `relay hook`, in whichever of the forms that dialects have for a command.
 fn is_ours(handler: &Value, program: &str) -> bool {
-    let text = |name: &str| handler.get(name).and_then(Value::as_str);
-    let Some(command) = text("command").or_else(|| text("bash")) else { return false };
-    let words = match handler.get("args").and_then(Value::as_array) {
-        Some(arguments) => {
-            let arguments = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
-            Some(std::iter::once(command.to_owned()).chain(arguments).collect())
-        }
-        None => shell::words(command),
-    };
     let is_relay = |word: &str| word == program || Path::new(word).file_name().is_some_and(|name| name == "relay");
-    words.is_some_and(|words: Vec<String>| match words.as_slice() {
-        [exec, first, second, ..] if exec == "exec" => is_relay(first) && second == "hook",
+    line(handler).is_some_and(|line| match line.words().as_slice() {
         [first, second, ..] => is_relay(first) && second == "hook",
         _ => false,
+    })
+}
+
+fn line(handler: &Value) -> Option<Line> {
+    let text = |name: &str| handler.get(name).and_then(Value::as_str);
+    let command = text("command").or_else(|| text("bash"))?.to_owned();
+    Some(match handler.get("args").and_then(Value::as_array) {
+        Some(arguments) => {
+            let arguments = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
+            Line::Words(std::iter::once(command).chain(arguments).collect())
+        }
+        None => Line::Shell(command),
     })
 }

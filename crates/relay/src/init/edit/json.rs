@@ -5,8 +5,8 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
-use super::Fault;
-use super::hooks;
+use super::gap::{self, Gap, How};
+use super::{Fault, hooks};
 
 pub type Json = CstInputValue;
 
@@ -67,9 +67,29 @@ pub fn take(wishes: &[Wish], text: &str) -> Result<String, Fault> {
     Ok(root.to_string())
 }
 
-pub fn holds(wishes: &[Wish], text: &str) -> bool {
-    let Ok(found) = jsonc_parser::parse_to_serde_value::<Value>(text, &options()) else { return false };
-    wishes.iter().all(|wish| wish.holds(&found))
+/// What a file says, as the programs read it; nothing where it is empty.
+pub fn read(text: &str) -> Result<Value, Fault> {
+    let text = text.strip_prefix(super::MARK).unwrap_or(text);
+    let found = jsonc_parser::parse_to_serde_value::<Option<Value>>(text, &options());
+    found.map(Option::unwrap_or_default).map_err(|fault| format!("is no JSON: {fault}"))
+}
+
+pub fn gaps(wishes: &[Wish], text: &str) -> Result<Vec<Gap>, Fault> {
+    let found = read(text)?;
+    Ok(wishes.iter().flat_map(|wish| wish.gaps(&found)).collect())
+}
+
+pub fn is_in(wishes: &[Wish], text: &str) -> bool {
+    let found = read(text).unwrap_or_default();
+    wishes.iter().any(|wish| match wish {
+        Wish::Member { under, name, .. } => at(&found, under, name).is_some(),
+        Wish::Hooks { program, .. } => !hooks::handlers(&found, program).is_empty(),
+        Wish::Needed { .. } | Wish::Word { .. } => false,
+    })
+}
+
+fn at<'a>(root: &'a Value, under: &[&str], name: &str) -> Option<&'a Value> {
+    under.iter().chain([&name]).try_fold(root, |value, name| value.get(name))
 }
 
 /// Nothing is left but what every such file has.
@@ -126,19 +146,27 @@ impl Wish {
         }
     }
 
-    fn holds(&self, root: &Value) -> bool {
-        let at = |under: &[&str], name: &str| under.iter().chain([&name]).try_fold(root, |value, name| value.get(name));
-        match self {
-            Wish::Member { under, name, value } => at(under, name).is_some_and(|found| is_met(found, value)),
-            Wish::Needed { name, .. } => root.get(name).is_some(),
-            Wish::Word { under, name, word, .. } => at(under, name).is_some_and(|found| {
-                found == word.as_str()
-                    || found.as_array().is_some_and(|words| words.iter().any(|found| found == word.as_str()))
-            }),
+    fn gaps(&self, root: &Value) -> Vec<Gap> {
+        let called = |under: &[&str], name: &str| [under, &[name]].concat().join(".");
+        let gap = match self {
             Wish::Hooks { program, events } => {
-                root.get("hooks").is_some_and(|found| hooks::holds(found, program, events))
+                return hooks::gaps(root.get("hooks").unwrap_or(&Value::Null), program, events);
             }
-        }
+            Wish::Member { under, name, value } => {
+                let found = at(root, under, name);
+                let how = gap::of(found.is_some(), found.is_some_and(|found| is_met(found, value)));
+                how.map(|how| Gap::vital(how, called(under, name)))
+            }
+            Wish::Needed { name, .. } => root.get(name).is_none().then(|| Gap::vital(How::Missing, *name)),
+            Wish::Word { under, name, word, .. } => {
+                let is_in = at(root, under, name).is_some_and(|found| {
+                    found == word.as_str()
+                        || found.as_array().is_some_and(|words| words.iter().any(|found| found == word.as_str()))
+                });
+                (!is_in).then(|| Gap::minor(How::Missing, format!("{word} in {}", called(under, name))))
+            }
+        };
+        gap.into_iter().collect()
     }
 }
 

@@ -4,13 +4,16 @@
 //! beginning that some editors write.
 
 mod block;
+mod gap;
 mod hooks;
 mod json;
 mod toml;
 mod whole;
 
 pub use block::Block;
-pub use json::{Json, Wish};
+pub use gap::{Gap, How};
+pub use hooks::{Handler, Line, handlers};
+pub use json::{Json, Wish, read};
 pub use toml::Setting;
 pub use whole::Whole;
 
@@ -51,12 +54,32 @@ impl Edit {
 
     /// Whether the text says what relay wants it to say. It is read with another reader than the one that wrote it.
     pub fn holds(&self, text: &str) -> bool {
+        self.gaps(text).is_ok_and(|gaps| gaps.iter().all(|gap| gap.how == How::LeftOver))
+    }
+
+    /// Where it does not.
+    pub fn gaps(&self, text: &str) -> Result<Vec<Gap>, Fault> {
         let text = text.strip_prefix(MARK).unwrap_or(text);
         match self {
-            Edit::Json(wishes) => json::holds(wishes, text),
-            Edit::Toml(settings) => toml::holds(settings, text),
-            Edit::Block(block) => block.put(text).is_ok_and(|put| put == text),
-            Edit::Whole(whole) => whole.put("").is_ok_and(|put| put == text),
+            Edit::Json(wishes) => json::gaps(wishes, text),
+            Edit::Toml(settings) => toml::gaps(settings, text),
+            Edit::Block(block) => {
+                // Somebody's own words may do as well.
+                let is_as_wanted = block.put(text)? == text;
+                let how = gap::of(is_as_wanted || block.take(text)? != text, is_as_wanted);
+                Ok(how.map(|how| Gap::minor(how, "relay's block")).into_iter().collect())
+            }
+            Edit::Whole(whole) => Ok(whole.gap(text).into_iter().collect()),
+        }
+    }
+
+    /// Whether there is anything in it that is relay's by its name, or was.
+    pub fn is_in(&self, text: &str) -> bool {
+        match self {
+            Edit::Json(wishes) => json::is_in(wishes, text),
+            Edit::Toml(settings) => toml::is_in(settings, text),
+            Edit::Block(block) => block.take(text).is_ok_and(|without| without != text),
+            Edit::Whole(_) => self.take(text).as_deref() != Ok(text),
         }
     }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, Value};
 
 use super::Fault;
+use super::gap::{self, Gap, How};
 
 /// One thing that relay wants to stand in a file.
 #[derive(Debug, Clone)]
@@ -18,9 +19,12 @@ pub enum Setting {
 
 pub fn put(settings: &[Setting], text: &str) -> Result<String, Fault> {
     parse(text)?;
-    settings.iter().try_fold(text.to_owned(), |text, setting| {
-        if holds(std::slice::from_ref(setting), &text) { Ok(text) } else { setting.put(&text) }
-    })
+    settings.iter().try_fold(
+        text.to_owned(),
+        |text, setting| {
+            if holds(setting, &text) { Ok(text) } else { setting.put(&text) }
+        },
+    )
 }
 
 pub fn take(settings: &[Setting], text: &str) -> Result<String, Fault> {
@@ -28,10 +32,23 @@ pub fn take(settings: &[Setting], text: &str) -> Result<String, Fault> {
     settings.iter().rev().try_fold(text.to_owned(), |text, setting| setting.take(&text))
 }
 
-/// Read with another reader than the one that writes.
-pub fn holds(settings: &[Setting], text: &str) -> bool {
-    let Ok(found) = text.parse::<toml::Table>() else { return false };
-    settings.iter().all(|setting| setting.holds(&found))
+pub fn gaps(settings: &[Setting], text: &str) -> Result<Vec<Gap>, Fault> {
+    parse(text)?;
+    // Read with another reader than the one that writes.
+    let found = text.parse::<toml::Table>().map_err(|fault| format!("is no TOML: {}", fault.message()))?;
+    Ok(settings.iter().filter_map(|setting| setting.gap(&found)).collect())
+}
+
+pub fn is_in(settings: &[Setting], text: &str) -> bool {
+    let found = text.parse::<toml::Table>().unwrap_or_default();
+    settings.iter().any(|setting| match setting {
+        Setting::Table { under, name, .. } => found.get(*under).is_some_and(|outer| outer.get(name).is_some()),
+        Setting::Word { .. } => false,
+    })
+}
+
+fn holds(setting: &Setting, text: &str) -> bool {
+    gaps(std::slice::from_ref(setting), text).is_ok_and(|gaps| gaps.is_empty())
 }
 
 fn parse(text: &str) -> Result<Document<&str>, Fault> {
@@ -123,21 +140,24 @@ impl Setting {
         }
     }
 
-    fn holds(&self, root: &toml::Table) -> bool {
+    fn gap(&self, root: &toml::Table) -> Option<Gap> {
         match self {
             Setting::Table { under, name, entries } => {
-                let Some(found) = root.get(*under).and_then(|outer| outer.get(name)) else { return false };
+                let found = root.get(*under).and_then(|outer| outer.get(name));
                 let wanted = |value: &Value| value.to_string().trim().parse::<toml::Value>().ok();
-                let has = |(key, value): &(&str, Value)| match (found.get(key), wanted(value)) {
+                let has = |(key, value): &(&str, Value)| match (found.and_then(|found| found.get(key)), wanted(value)) {
                     (Some(found), Some(wanted)) => covers(found, &wanted),
                     _ => false,
                 };
                 // Somebody reaches relay through a server, and meant that.
-                found.get("url").is_some() || entries.iter().all(has)
+                let is_reached = found.is_some_and(|found| found.get("url").is_some());
+                let how = gap::of(found.is_some(), is_reached || entries.iter().all(has));
+                how.map(|how| Gap::vital(how, format!("{under}.{name}")))
             }
             Setting::Word { under, name, word } => {
                 let list = root.get(*under).and_then(|outer| outer.get(name)).and_then(toml::Value::as_array);
-                list.is_some_and(|list| list.iter().any(|found| found.as_str() == Some(word)))
+                let is_in = list.is_some_and(|list| list.iter().any(|found| found.as_str() == Some(word)));
+                (!is_in).then(|| Gap::minor(How::Missing, format!("{word} in {under}.{name}")))
             }
         }
     }

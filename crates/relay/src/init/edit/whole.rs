@@ -4,6 +4,7 @@ use relay_core::domain::event::hex;
 use sha2::{Digest, Sha256};
 
 use super::Fault;
+use super::gap::{Gap, How};
 
 const SAYS: &str = "written by `relay init`, as long as the rest is ";
 
@@ -49,6 +50,20 @@ impl Whole {
             }
             Owner::Other => Err("is there already, and is not relay's".to_owned()),
         }
+    }
+
+    pub fn gap(&self, text: &str) -> Option<Gap> {
+        let how = match owner(text) {
+            Owner::Nobody => How::Missing,
+            _ if text.replace("\r\n", "\n") == self.written() => return None,
+            _ => How::Different,
+        };
+        Some(Gap { how, what: "relay's own text".to_owned(), is_vital: self.is_script() })
+    }
+
+    /// Whether a program runs it; the others are only read.
+    pub fn is_script(&self) -> bool {
+        self.comment.1.is_empty()
     }
 
     /// Nothing, where it is relay's; what is somebody's is left to them.
