@@ -203,6 +203,10 @@ struct Story {
 impl Story {
     fn show(&mut self, agent: &str, line: &str) -> Value {
         let answer = self.ask(agent, line);
+        self.tell(agent, line, answer)
+    }
+
+    fn tell(&mut self, agent: &str, line: &str, answer: Value) -> Value {
         let who = if agent.is_empty() { String::new() } else { format!("{agent}: ") };
         let line = self.masked_text(line);
         self.text.push_str(&format!("\n## {who}`relay {line} --json`\n\n```json\n{:#}\n```\n", self.masked(&answer)));
@@ -342,6 +346,13 @@ fn every_answer_is_shown_by_example() {
     story.show("", "init --only opencode --dry-run");
     story.show("", "init --only opencode");
     story.show("", "init --remove");
+    story.bus.relay("", ["init", "--only", "codex"]).success();
+    let mut doctor = story.bus.args("", ["doctor", "--agents"]);
+    // Which programs the machine has is not for this file.
+    doctor.env("PATH", story.bus.path("bin"));
+    let looked = crate::bus::run(doctor);
+    story.tell("", "doctor --agents", looked.json());
+    story.bus.relay("", ["init", "--remove"]).success();
     story.show("", "reserve");
     golden("json-shapes.md", &story.text);
 }

@@ -11,7 +11,7 @@ use crate::bus::{Bus, RELAY, Run, run};
 use crate::outside;
 
 /// A project that was set up for one agent, and a home for that agent.
-fn prepared(agent: &str) -> (Bus, PathBuf) {
+pub fn prepared(agent: &str) -> (Bus, PathBuf) {
     let bus = Bus::new();
     bus.relay("", ["init", "--only", agent]).success();
     let home = bus.path("user");
@@ -83,7 +83,7 @@ fn gemini_cli_takes_the_server_and_reads_its_settings() {
 }
 
 /// What Codex answers to a question of its protocol.
-fn told(bus: &Bus, method: &str, parameters: &Value) -> Value {
+pub fn told(bus: &Bus, method: &str, parameters: &Value) -> Value {
     let mut command = codex(bus);
     command.arg("app-server");
     let mut codex = alone(bus, &command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

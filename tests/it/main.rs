@@ -29,6 +29,7 @@ mod crossing;
 mod crowd;
 mod demo;
 mod doctor;
+mod doctor_agents;
 mod doors;
 mod erased_again;
 mod export;

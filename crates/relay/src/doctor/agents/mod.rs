@@ -116,6 +116,10 @@ pub fn look(app: &App, home: &Home) -> Result<(Said, u8)> {
     let time = Time::of(&app.clock);
     let mut progress = Progress::new(app);
     let is_known = home.known(&place.project)?.is_some();
+    if found.is_empty() {
+        let all: Vec<Checkup> = Agent::ALL.into_iter().map(absent).collect();
+        return Ok(report::said(&place, &all, is_known, false));
+    }
     let stage = Stage::set(&place, time);
     let versions = Versions::ask(found.iter().map(|installed| installed.agent));
     let mut looked = Vec::new();

@@ -21,10 +21,10 @@ pub enum Registered {
 }
 
 pub fn of(installed: &Installed, here: &Place) -> (Registered, Vec<Problem>) {
-    let again = init_again(installed.agent, &installed.place, here);
     let mut problems = Vec::new();
     let mut worst = Registered::Registered;
     for file in &installed.files {
+        let again = init_again(file.of, &installed.place, here);
         let gaps = match &file.gaps {
             Ok(gaps) => gaps,
             Err(fault) => {

@@ -86,7 +86,7 @@ impl Stage {
     pub fn fire(&self, line: &Line, input: &str, time: Time<'_>) -> std::io::Result<Option<Output>> {
         let mut command = match line {
             Line::Shell(line) => {
-                let mut shell = process::new("sh");
+                let mut shell = process::new("/bin/sh");
                 shell.args(["-c", line]);
                 shell
             }

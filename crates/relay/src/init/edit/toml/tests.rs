@@ -99,7 +99,10 @@ fn an_older_table_is_updated_and_keeps_what_was_added() {
     let old =
         "[mcp_servers.relay]\ncommand = \"relay\"\nargs = [\"mcp\"]\n\n[mcp_servers.relay.env]\nA = \"b\" # mine\n";
     let with = put(&wanted, old).unwrap_or_default();
-    assert!(with.contains("A = \"b\" # mine\nRELAY_HOME = \"/state\"\n") && gaps(&wanted, &with) == Ok(Vec::new()), "{with}");
+    assert!(
+        with.contains("A = \"b\" # mine\nRELAY_HOME = \"/state\"\n") && gaps(&wanted, &with) == Ok(Vec::new()),
+        "{with}"
+    );
     let served = "[mcp_servers.relay]\nurl = \"http://127.0.0.1:7717/mcp\"\n";
     let with = put(&settings(), served).unwrap_or_default();
     assert!(with.starts_with(served) && !with.contains("command"), "{with}");
