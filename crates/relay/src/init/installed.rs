@@ -7,7 +7,7 @@ use relay_store::Home;
 use serde_json::Value;
 
 use super::agents::{Agent, Setting, Target};
-use super::edit::{Edit, Gap, Line, handlers, read};
+use super::edit::{Edit, Gap, Handler, Line, handlers, read};
 use super::ledger::Ledger;
 use super::place::Place;
 use crate::app::App;
@@ -118,6 +118,6 @@ impl Installed {
     pub fn line(&self, event: &str) -> Option<Line> {
         let (_, said) = self.hooks()?;
         let ours = handlers(&said, &self.place.relay);
-        ours.iter().filter(|handler| handler.event == event).find_map(|handler| handler.line())
+        ours.iter().filter(|handler| handler.event == event).find_map(Handler::line)
     }
 }

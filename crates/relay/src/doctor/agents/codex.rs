@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::Problem;
 use super::switches;
-use super::trust::Trusted;
+use super::trust::Trust;
 use crate::environment;
 use crate::init::{Handler, Installed, handlers};
 
@@ -19,7 +19,7 @@ const PATIENCE: u64 = 600;
 const AT_THE_END: u64 = 1;
 const MOST_AT_THE_END: u64 = 3;
 
-pub fn trust(installed: &Installed) -> (Trusted, Vec<Problem>) {
+pub fn trust(installed: &Installed) -> (Trust, Vec<Problem>) {
     let file = environment::codex_folder().join("config.toml");
     let said = switches::toml(&file).unwrap_or_default();
     let root = installed.place.root.to_string_lossy();
@@ -30,18 +30,18 @@ pub fn trust(installed: &Installed) -> (Trusted, Vec<Problem>) {
     if at(&["projects", &root, "trust_level"]) != Some("trusted") {
         let text = format!("Codex was not told to trust {root}, and reads nothing of the project there");
         return (
-            Trusted::Untrusted,
+            Trust::Untrusted,
             vec![Problem::warning(text, format!("start `codex` in {root} and trust the directory"))],
         );
     }
-    let Some((path, hooks)) = installed.hooks() else { return (Trusted::Untrusted, Vec::new()) };
+    let Some((path, hooks)) = installed.hooks() else { return (Trust::Untrusted, Vec::new()) };
     let mut states = Vec::new();
     for handler in handlers(&hooks, &installed.place.relay) {
         let trusted = at(&["hooks", "state", &key(&path, &handler), "trusted_hash"]);
         states.push(match trusted {
-            Some(trusted) if trusted == hash(&handler) => Trusted::Trusted,
-            Some(_) => Trusted::Changed,
-            None => Trusted::Untrusted,
+            Some(trusted) if trusted == hash(&handler) => Trust::Trusted,
+            Some(_) => Trust::Changed,
+            None => Trust::Untrusted,
         });
     }
     told(&states)
@@ -56,18 +56,18 @@ pub fn is_switched_off(installed: &Installed, config: &Path) -> bool {
     handlers(&hooks, &installed.place.relay).iter().any(|handler| enabled(handler) == Some(false))
 }
 
-fn told(states: &[Trusted]) -> (Trusted, Vec<Problem>) {
-    let count = |state: Trusted| states.iter().filter(|found| **found == state).count();
+fn told(states: &[Trust]) -> (Trust, Vec<Problem>) {
+    let count = |state: Trust| states.iter().filter(|found| **found == state).count();
     let next = "start `codex` here and choose to trust all hooks, or go through them under /hooks";
     let of = format!("of relay's {} hooks", states.len());
-    match (count(Trusted::Changed), count(Trusted::Untrusted)) {
-        (0, 0) => (Trusted::Trusted, Vec::new()),
+    match (count(Trust::Changed), count(Trust::Untrusted)) {
+        (0, 0) => (Trust::Trusted, Vec::new()),
         (0, new) => {
-            (Trusted::Untrusted, vec![Problem::warning(format!("Codex skips {new} {of} until you trust them"), next)])
+            (Trust::Untrusted, vec![Problem::warning(format!("Codex skips {new} {of} until you trust them"), next)])
         }
         (changed, new) => {
             let text = format!("Codex skips {} {of}: {changed} changed since you trusted them", changed + new);
-            (Trusted::Changed, vec![Problem::warning(text, next)])
+            (Trust::Changed, vec![Problem::warning(text, next)])
         }
     }
 }

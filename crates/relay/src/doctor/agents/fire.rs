@@ -18,7 +18,7 @@ use crate::init::{Agent, Installed, Line, Place, on_the_path};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fired {
+pub enum Firing {
     /// In the dialect of the program, and with what was to be said.
     Answered,
     NoAnswer,
@@ -35,43 +35,43 @@ pub enum Fired {
 
 /// One event that was fired.
 pub struct Shot {
-    pub fired: Fired,
+    pub fired: Firing,
     /// What is wrong, as the end of a sentence.
     pub why: String,
 }
 
-pub fn fire(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> (Fired, Option<Problem>) {
+pub fn fire(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> (Firing, Option<Problem>) {
     let shot = match installed.agent {
         Agent::OpenCode => plugin::fire(installed, stage, time),
         _ => hooks(installed, here, stage, time),
     };
     let again = init_again(installed.hooks_of, &installed.place, here);
     let next = match shot.fired {
-        Fired::Answered => return (shot.fired, None),
-        Fired::NotFired | Fired::Unproven => {
+        Firing::Answered => return (shot.fired, None),
+        Firing::NotFired | Firing::Unproven => {
             return (shot.fired, Some(shot.why).filter(|why| !why.is_empty()).map(Problem::note));
         }
-        Fired::NotFound => format!("`{again}`, with the relay that is to stay where it is"),
-        Fired::NoAnswer | Fired::TimedOut | Fired::Wrong => {
+        Firing::NotFound => format!("`{again}`, with the relay that is to stay where it is"),
+        Firing::NoAnswer | Firing::TimedOut | Firing::Wrong => {
             format!("`{again}`; `relay doctor` tells what hooks left behind")
         }
     };
-    let code = if shot.fired == Fired::NotFound { Code::InputInvalid } else { Code::Internal };
+    let code = if shot.fired == Firing::NotFound { Code::InputInvalid } else { Code::Internal };
     (shot.fired, Some(Problem::error(code, shot.why, next)))
 }
 
 /// Each event in turn, up to the first that comes to nothing.
 fn hooks(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> Shot {
     let dialect = installed.agent.dialect();
-    let mut last = Shot { fired: Fired::NotFired, why: String::new() };
+    let mut last = Shot { fired: Firing::NotFired, why: String::new() };
     for (name, event) in synthetic::events(dialect, &here.root) {
         // What is missing is said elsewhere.
-        let Some(line) = installed.line(name) else { return Shot { fired: Fired::NotFired, why: String::new() } };
+        let Some(line) = installed.line(name) else { return Shot { fired: Firing::NotFired, why: String::new() } };
         if time.is_over() || stage.is_interrupted() {
-            return Shot { fired: Fired::NotFired, why: "the time was over before its hooks were fired".to_owned() };
+            return Shot { fired: Firing::NotFired, why: "the time was over before its hooks were fired".to_owned() };
         }
         last = shot(dialect, name, &line, &event, stage, time);
-        if last.fired != Fired::Answered {
+        if last.fired != Firing::Answered {
             return last;
         }
     }
@@ -81,17 +81,19 @@ fn hooks(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> 
 fn shot(dialect: Dialect, name: &str, line: &Line, event: &Value, stage: &Stage, time: Time<'_>) -> Shot {
     let program = line.program().unwrap_or_default();
     if !is_there(&program) {
-        return Shot { fired: Fired::NotFound, why: format!("{program}, which its hooks call, is not there") };
+        return Shot { fired: Firing::NotFound, why: format!("{program}, which its hooks call, is not there") };
     }
     let output = match stage.fire(line, &format!("{event}\n"), time) {
         Ok(Some(output)) => output,
-        Ok(None) => return Shot { fired: Fired::TimedOut, why: format!("its hook gives no answer to {name} in time") },
-        Err(fault) => return Shot { fired: Fired::NotFound, why: format!("{program} cannot be run: {fault}") },
+        Ok(None) => {
+            return Shot { fired: Firing::TimedOut, why: format!("its hook gives no answer to {name} in time") };
+        }
+        Err(fault) => return Shot { fired: Firing::NotFound, why: format!("{program} cannot be run: {fault}") },
     };
     let fired = judge(dialect, event, &output);
     let why = match fired {
-        Fired::NotFound => format!("{program}, which its hooks call, is not there"),
-        Fired::NoAnswer => {
+        Firing::NotFound => format!("{program}, which its hooks call, is not there"),
+        Firing::NoAnswer => {
             let why = stage.trace().map(|why| format!(": {why}")).unwrap_or_default();
             format!("its hook says nothing to {name}{why}")
         }
@@ -112,14 +114,14 @@ fn said(output: &Output) -> String {
     format!("{text:?} and {}", output.status)
 }
 
-fn judge(dialect: Dialect, event: &Value, output: &Output) -> Fired {
+fn judge(dialect: Dialect, event: &Value, output: &Output) -> Firing {
     let stdout = String::from_utf8_lossy(&output.stdout);
     match output.status.code() {
         // What shells say of a program that they do not find, or may not run.
-        Some(126 | 127) => Fired::NotFound,
-        Some(0) if is_answer(dialect, event, &stdout) => Fired::Answered,
-        Some(0) if stdout.trim() == dialect.silence().stdout => Fired::NoAnswer,
-        _ => Fired::Wrong,
+        Some(126 | 127) => Firing::NotFound,
+        Some(0) if is_answer(dialect, event, &stdout) => Firing::Answered,
+        Some(0) if stdout.trim() == dialect.silence().stdout => Firing::NoAnswer,
+        _ => Firing::Wrong,
     }
 }
 

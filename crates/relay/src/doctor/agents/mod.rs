@@ -26,10 +26,10 @@ use crate::app::{App, Said};
 use crate::clock::SystemClock;
 use crate::init::{self, Agent, Installed};
 use crate::progress::Progress;
-use fire::Fired;
-use registered::Registered;
+use fire::Firing;
+use registered::Registration;
 use stage::Stage;
-use trust::Trusted;
+use trust::Trust;
 use version::{Honoured, Versions};
 
 /// All of it takes no longer than this.
@@ -44,9 +44,9 @@ pub struct Checkup {
     program: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    registered: Registered,
-    trusted: Option<Trusted>,
-    fired: Option<Fired>,
+    registered: Registration,
+    trusted: Option<Trust>,
+    fired: Option<Firing>,
     honoured: Honoured,
     /// The version of the program that was seen to honour relay's answers.
     seen_with: Option<&'static str>,
@@ -154,7 +154,7 @@ fn checkup(
         Err(refusal) => {
             let text = format!("no event was fired: {}", refusal.message);
             (
-                Fired::Unproven,
+                Firing::Unproven,
                 Some(Problem::warning(text, "see that there is a temporary folder with room in it (TMPDIR)")),
             )
         }
@@ -169,7 +169,7 @@ fn absent(agent: Agent) -> Checkup {
         name: agent,
         program: agent.title(),
         version: None,
-        registered: Registered::NotSetUp,
+        registered: Registration::NotSetUp,
         trusted: None,
         fired: None,
         honoured: if dialect.seen().is_some() { Honoured::Seen } else { Honoured::Unproven },

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Time;
-use super::fire::{Fired, Shot, is_there};
+use super::fire::{Firing, Shot, is_there};
 use super::stage::{HOLDER, Stage};
 use super::synthetic::FILE;
 use crate::init::{Installed, on_the_path};
@@ -16,7 +16,8 @@ const PLUGIN: &str = ".opencode/plugins/relay.js";
 const CALLER: &str = r#"
 import { Relay } from "./plugin.mjs";
 const { directory, file } = JSON.parse(process.argv[2]);
-const hooks = await Relay({ client: {}, directory });
+const client = { session: { get: async () => ({ data: {} }), promptAsync: async () => ({}) } };
+const hooks = await Relay({ client, directory });
 const sessionID = "ses_relay_doctor_try";
 const output = { parts: [{ type: "text", text: "" }] };
 await hooks["chat.message"]({ sessionID }, output);
@@ -33,12 +34,12 @@ pub fn fire(installed: &Installed, stage: &Stage, time: Time<'_>) -> Shot {
     // What is missing is said elsewhere.
     let text =
         installed.files.iter().find(|file| file.path == PLUGIN).map(|file| file.text.as_str()).unwrap_or_default();
-    let Some(program) = program(text) else { return shot(Fired::NotFired, String::new()) };
+    let Some(program) = program(text) else { return shot(Firing::NotFired, String::new()) };
     if !is_there(&program) {
-        return shot(Fired::NotFound, format!("{program}, which its plugin calls, is not there"));
+        return shot(Firing::NotFound, format!("{program}, which its plugin calls, is not there"));
     }
     let Some(node) = on_the_path("node") else {
-        return shot(Fired::Unproven, "its plugin was not tried: there is no node to load it with".to_owned());
+        return shot(Firing::Unproven, "its plugin was not tried: there is no node to load it with".to_owned());
     };
     let written = [("plugin.mjs", text), ("caller.mjs", CALLER)]
         .iter()
@@ -49,8 +50,8 @@ pub fn fire(installed: &Installed, stage: &Stage, time: Time<'_>) -> Shot {
     command.arg(stage.folder().join("caller.mjs")).arg(told.to_string());
     match written.and_then(|()| stage.run(&mut command, "", time)) {
         Ok(Some(output)) => judge(&output.stdout, &output.stderr),
-        Ok(None) => shot(Fired::TimedOut, "its plugin gives no answer in time".to_owned()),
-        Err(fault) => shot(Fired::Unproven, format!("its plugin was not tried: {fault}")),
+        Ok(None) => shot(Firing::TimedOut, "its plugin gives no answer in time".to_owned()),
+        Err(fault) => shot(Firing::Unproven, format!("its plugin was not tried: {fault}")),
     }
 }
 
@@ -65,13 +66,13 @@ fn judge(stdout: &[u8], stderr: &[u8]) -> Shot {
     let Ok(said) = serde_json::from_slice::<Value>(stdout) else {
         let fault = String::from_utf8_lossy(stderr);
         let line = fault.lines().find(|line| line.contains("Error")).unwrap_or("it says nothing").trim();
-        return shot(Fired::Wrong, format!("its plugin cannot be loaded: {line}"));
+        return shot(Firing::Wrong, format!("its plugin cannot be loaded: {line}"));
     };
     let is_told = said["told"].as_str().is_some_and(|text| !text.is_empty());
     let is_denied = said["denied"].as_str().is_some_and(|text| text.contains(HOLDER));
     match (is_told, is_denied) {
-        (true, true) => shot(Fired::Answered, String::new()),
-        (_, false) => shot(Fired::NoAnswer, "its plugin lets an edit run that it should hold back".to_owned()),
-        (false, true) => shot(Fired::NoAnswer, "its plugin tells nothing with a prompt".to_owned()),
+        (true, true) => shot(Firing::Answered, String::new()),
+        (_, false) => shot(Firing::NoAnswer, "its plugin lets an edit run that it should hold back".to_owned()),
+        (false, true) => shot(Firing::NoAnswer, "its plugin tells nothing with a prompt".to_owned()),
     }
 }

@@ -9,7 +9,7 @@ use crate::init::{Agent, How, Installed, Place};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Registered {
+pub enum Registration {
     Registered,
     /// Another relay wrote it, or somebody has edited it: what that comes to is tried out.
     Different,
@@ -20,9 +20,9 @@ pub enum Registered {
     NotSetUp,
 }
 
-pub fn of(installed: &Installed, here: &Place) -> (Registered, Vec<Problem>) {
+pub fn of(installed: &Installed, here: &Place) -> (Registration, Vec<Problem>) {
     let mut problems = Vec::new();
-    let mut worst = Registered::Registered;
+    let mut worst = Registration::Registered;
     for file in &installed.files {
         let again = init_again(file.of, &installed.place, here);
         let gaps = match &file.gaps {
@@ -30,7 +30,7 @@ pub fn of(installed: &Installed, here: &Place) -> (Registered, Vec<Problem>) {
             Err(fault) => {
                 let next = format!("mend it, then `{again}`");
                 problems.push(Problem::error(Code::InputInvalid, format!("{} {fault}", file.path), next));
-                worst = Registered::Incomplete;
+                worst = Registration::Incomplete;
                 continue;
             }
         };
@@ -41,12 +41,12 @@ pub fn of(installed: &Installed, here: &Place) -> (Registered, Vec<Problem>) {
         let path = &file.path;
         if let Some(names) = named(How::Missing, true) {
             problems.push(Problem::error(Code::InputInvalid, format!("{path} lacks {names}"), &again));
-            worst = Registered::Incomplete;
+            worst = Registration::Incomplete;
         }
         if let Some(names) = named(How::Different, true) {
             let text = format!("{path} has something else in {names} than this relay writes there");
             problems.push(Problem::warning(text, &again));
-            worst = if worst == Registered::Incomplete { worst } else { Registered::Different };
+            worst = if worst == Registration::Incomplete { worst } else { Registration::Different };
         }
         for (how, text) in
             [(How::Missing, "lacks"), (How::Different, "has something else than"), (How::LeftOver, "still has")]
@@ -57,7 +57,7 @@ pub fn of(installed: &Installed, here: &Place) -> (Registered, Vec<Problem>) {
     }
     if let Some(problem) = switches::off(installed) {
         problems.push(problem);
-        worst = Registered::Off;
+        worst = Registration::Off;
     }
     (worst, problems)
 }

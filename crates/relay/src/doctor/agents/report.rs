@@ -7,7 +7,7 @@ use relay_core::domain::plain::escape_line;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::registered::Registered;
+use super::registered::Registration;
 use super::version::Honoured;
 use super::{Checkup, Problem, Severity};
 use crate::app::Said;
@@ -35,7 +35,7 @@ pub fn said(place: &Place, all: &[Checkup], is_known: bool, is_cut: bool) -> (Sa
 /// What is true of all agents alike.
 fn notes(place: &Place, all: &[Checkup], is_known: bool, is_cut: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    let some = all.iter().any(|checkup| checkup.registered != Registered::NotSetUp);
+    let some = all.iter().any(|checkup| checkup.registered != Registration::NotSetUp);
     if some && !is_known && environment::url().is_none() {
         notes.push(format!(
             "relay does not know {} on this machine yet, so hooks keep silent there: `relay init` makes it known",
@@ -56,7 +56,7 @@ fn notes(place: &Place, all: &[Checkup], is_known: bool, is_cut: bool) -> Vec<St
 
 fn text(all: &[Checkup], notes: &[String]) -> String {
     let (set_up, absent): (Vec<&Checkup>, Vec<&Checkup>) =
-        all.iter().partition(|checkup| checkup.registered != Registered::NotSetUp);
+        all.iter().partition(|checkup| checkup.registered != Registration::NotSetUp);
     let mut text = String::new();
     if !set_up.is_empty() {
         let rows = set_up.iter().map(|checkup| row(checkup)).collect();

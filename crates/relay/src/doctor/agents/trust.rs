@@ -13,7 +13,7 @@ use crate::init::{Agent, Installed};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trusted {
+pub enum Trust {
     Trusted,
     /// The user was not asked yet, or said no.
     Untrusted,
@@ -24,22 +24,22 @@ pub enum Trusted {
     Unproven,
 }
 
-pub fn of(installed: &Installed) -> (Trusted, Vec<Problem>) {
+pub fn of(installed: &Installed) -> (Trust, Vec<Problem>) {
     match installed.agent {
         Agent::Claude => claude(installed),
         Agent::Codex => codex::trust(installed),
         Agent::Gemini => gemini(installed),
         Agent::Copilot => copilot(installed),
-        Agent::OpenCode => (Trusted::NotNeeded, Vec::new()),
-        Agent::Cursor | Agent::VsCode => (Trusted::Unproven, Vec::new()),
+        Agent::OpenCode => (Trust::NotNeeded, Vec::new()),
+        Agent::Cursor | Agent::VsCode => (Trust::Unproven, Vec::new()),
     }
 }
 
 /// Trust in a repository goes for its linked work trees too.
-fn claude(installed: &Installed) -> (Trusted, Vec<Problem>) {
+fn claude(installed: &Installed) -> (Trust, Vec<Problem>) {
     let root = &installed.place.root;
     let Some(said) = json(&environment::user_folder().join(".claude.json")) else {
-        return (Trusted::Unproven, Vec::new());
+        return (Trust::Unproven, Vec::new());
     };
     let folders = [&*root.to_string_lossy(), installed.place.project.as_str()];
     let projects = folders.map(|folder| &said["projects"][folder]);
@@ -59,11 +59,11 @@ fn claude(installed: &Installed) -> (Trusted, Vec<Problem>) {
     } else if !all().any(|said| names(&said["enabledMcpjsonServers"]) || said["enableAllProjectMcpServers"] == true) {
         problems.push(Problem::warning("Claude Code was not told yet to use the server `relay` of .mcp.json", next));
     }
-    (if problems.is_empty() { Trusted::Trusted } else { Trusted::Untrusted }, problems)
+    (if problems.is_empty() { Trust::Trusted } else { Trust::Untrusted }, problems)
 }
 
 /// The rule with the longest path counts.
-fn gemini(installed: &Installed) -> (Trusted, Vec<Problem>) {
+fn gemini(installed: &Installed) -> (Trust, Vec<Problem>) {
     let root = &installed.place.root;
     let settings = json(&environment::user_folder().join(".gemini/settings.json")).unwrap_or_default();
     let is_asked = settings["security"]["folderTrust"]["enabled"] != false;
@@ -77,25 +77,25 @@ fn gemini(installed: &Installed) -> (Trusted, Vec<Problem>) {
     let level = matching.max_by_key(|(folder, _)| folder.len()).map(|(_, level)| level);
     let is_trusted = level.is_some_and(|level| ["TRUST_FOLDER", "TRUST_PARENT"].contains(&level));
     if environment::gemini_trusts().unwrap_or(!is_asked || is_trusted) {
-        return (Trusted::Trusted, Vec::new());
+        return (Trust::Trusted, Vec::new());
     }
     let text = format!("Gemini CLI was not told to trust {}, and runs neither hooks nor servers there", root.display());
     (
-        Trusted::Untrusted,
+        Trust::Untrusted,
         vec![Problem::warning(text, format!("start `gemini` in {} and trust the folder", root.display()))],
     )
 }
 
-fn copilot(installed: &Installed) -> (Trusted, Vec<Problem>) {
+fn copilot(installed: &Installed) -> (Trust, Vec<Problem>) {
     let root = &installed.place.root;
     let said = json(&environment::copilot_folder().join("config.json")).unwrap_or_default();
     let folders = ["trustedFolders", "trusted_folders"].into_iter().filter_map(|name| said[name].as_array()).flatten();
     if folders.filter_map(Value::as_str).any(|folder| is_in(root, Path::new(folder))) {
-        return (Trusted::Trusted, Vec::new());
+        return (Trust::Trusted, Vec::new());
     }
     let text = format!("Copilot CLI was not told to trust {}, and skips its hooks without a word", root.display());
     (
-        Trusted::Untrusted,
+        Trust::Untrusted,
         vec![Problem::warning(text, format!("start `copilot` in {} and trust the folder", root.display()))],
     )
 }
