@@ -188,8 +188,6 @@ fn what_works_all_the_same_is_told_and_is_no_error() {
     edit(&bus, ".cursor/hooks.json", |text| text.replace("\"timeout\": 10", "\"timeout\": 11"));
     let said = "warning: .cursor/hooks.json has something else in hooks.sessionStart, ";
     finds(&bus, "cursor", ["different", "answered"], 0, said);
-    edit(&bus, ".opencode/plugins/relay.js", |text| text.replace("const SECONDS = 10;", "const SECONDS = 11;"));
-    finds(&bus, "opencode", ["different", "answered"], 0, "warning: .opencode/plugins/relay.js has something else");
     // A hook may be called without a shell.
     edit(&bus, ".claude/settings.json", |text| {
         text.replace(&format!("\"{} hook\"", relay()), &format!("\"{}\", \"args\": [\"hook\"]", relay()))
@@ -219,7 +217,7 @@ fn a_relay_that_is_gone_is_not_found_however_the_program_calls_it() {
     let next = "-> `relay init --only claude`, with the relay";
     assert!(problems(&agent(&looked, "vscode")).contains(next), "it runs the hooks of Claude Code");
     edit(&bus, ".cursor/hooks.json", |text| text.replace("/nonexistent/relay", "relay"));
-    finds(&bus, "cursor", ["different", "not_found"], 2, "error: relay, which its hooks call, is not there");
+    finds(&bus, "cursor", ["different", "not_found"], 2, "error: relay, which its hook calls, is not there");
 }
 
 #[test]
@@ -249,8 +247,42 @@ fn a_hook_that_says_nothing_or_something_else_does_not_pass() {
         json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}})
     ));
     finds(&bus, "claude", ["different", "no_answer"], 70, "error: its hook says nothing to PreToolUse -> ");
-    edit(&bus, ".opencode/plugins/relay.js", |text| text.replace("export const Relay", "export const const"));
-    finds(&bus, "opencode", ["different", "wrong"], 70, "error: its plugin cannot be loaded: SyntaxError");
+}
+
+/// The files may have come with a repository that nobody trusts yet.
+#[test]
+fn nothing_is_run_but_plain_calls_of_a_relay_that_is_not_the_projects() {
+    let bus = set_up("claude,cursor,opencode");
+    let trap = bus.path("trap");
+    let springs = format!("touch {}", trap.display());
+    let set = |path: &str, old: &str, new: &str| {
+        let before = fs::read_to_string(bus.repo().join(path)).unwrap();
+        edit(&bus, path, |text| text.replace(old, new));
+        before
+    };
+    let hook = format!("{} hook", relay());
+    for line in [format!("{hook} ; {springs}"), format!("{hook} || {springs}"), format!("{hook} $({springs})")] {
+        let before = set(".claude/settings.json", &hook, &line);
+        finds(
+            &bus,
+            "claude",
+            ["different", "foreign"],
+            0,
+            "warning: its hook does more than call relay, and was not run -> ",
+        );
+        fs::write(bus.repo().join(".claude/settings.json"), before).unwrap();
+    }
+    let own = bus.repo().join("bin/relay");
+    write(own.clone(), &format!("#!/bin/sh\n{springs}\n"));
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    for name in [own.to_str().unwrap(), "bin/relay", "./bin/relay"] {
+        let before = set(".cursor/hooks.json", &relay(), name);
+        finds(&bus, "cursor", ["different", "foreign"], 0, "a program of the project's own, and was not run");
+        fs::write(bus.repo().join(".cursor/hooks.json"), before).unwrap();
+    }
+    set(".opencode/plugins/relay.js", "const SECONDS = 10;", &format!("spawn('sh', ['-c', '{springs}']);"));
+    finds(&bus, "opencode", ["different", "foreign"], 0, "warning: its plugin does more than call relay");
+    assert!(!trap.exists());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Fires synthetic events through what is installed: the very command line of the file, the way the program runs it, must answer in
 //! the program's dialect, and hold back an edit of what somebody else holds.
 
-use std::path::Path;
 use std::process::Output;
 
 use relay_core::error::Code;
@@ -11,10 +10,10 @@ use serde_json::Value;
 
 use super::registered::init_again;
 use super::stage::{HOLDER, Stage};
-use super::{Problem, Time, plugin, synthetic};
+use super::{Problem, Time, calls, plugin, synthetic};
 use crate::hook::dialect::Dialect;
 use crate::hook::event::{Reply, Verdict};
-use crate::init::{Agent, Installed, Line, Place, on_the_path};
+use crate::init::{Agent, Installed, Line, Place};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -27,6 +26,8 @@ pub enum Firing {
     TimedOut,
     /// With something that the program would not understand.
     Wrong,
+    /// More than a call of relay stands there, or a relay that the project brought along: doctor does not run that.
+    Foreign,
     /// There is nothing to fire, or the time was over.
     NotFired,
     /// What would run it is not on this machine.
@@ -42,7 +43,7 @@ pub struct Shot {
 
 pub fn fire(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> (Firing, Option<Problem>) {
     let shot = match installed.agent {
-        Agent::OpenCode => plugin::fire(installed, stage, time),
+        Agent::OpenCode => plugin::fire(installed, here, stage, time),
         _ => hooks(installed, here, stage, time),
     };
     let again = init_again(installed.hooks_of, &installed.place, here);
@@ -51,6 +52,7 @@ pub fn fire(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) 
         Firing::NotFired | Firing::Unproven => {
             return (shot.fired, Some(shot.why).filter(|why| !why.is_empty()).map(Problem::note));
         }
+        Firing::Foreign => return (shot.fired, Some(Problem::warning(shot.why, again))),
         Firing::NotFound => format!("`{again}`, with the relay that is to stay where it is"),
         Firing::NoAnswer | Firing::TimedOut | Firing::Wrong => {
             format!("`{again}`; `relay doctor` tells what hooks left behind")
@@ -70,6 +72,9 @@ fn hooks(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> 
         if time.is_over() || stage.is_interrupted() {
             return Shot { fired: Firing::NotFired, why: "the time was over before its hooks were fired".to_owned() };
         }
+        if let Err(shot) = may_run(&line.program().unwrap_or_default(), calls::is_plain(&line), "hook", here) {
+            return shot;
+        }
         last = shot(dialect, name, &line, &event, stage, time);
         if last.fired != Firing::Answered {
             return last;
@@ -78,11 +83,21 @@ fn hooks(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> 
     last
 }
 
+/// Whether what a file names is there, and may be run; otherwise what to say of it.
+pub fn may_run(program: &str, is_plain: bool, what: &str, here: &Place) -> Result<(), Shot> {
+    let foreign = |why: String| Err(Shot { fired: Firing::Foreign, why });
+    match calls::place_of(program) {
+        _ if !is_plain => foreign(format!("its {what} does more than call relay, and was not run")),
+        None => Err(Shot { fired: Firing::NotFound, why: format!("{program}, which its {what} calls, is not there") }),
+        Some(place) if !calls::is_of_the_machine(&place, here) => {
+            foreign(format!("its {what} calls {program}, a program of the project's own, and was not run"))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
 fn shot(dialect: Dialect, name: &str, line: &Line, event: &Value, stage: &Stage, time: Time<'_>) -> Shot {
     let program = line.program().unwrap_or_default();
-    if !is_there(&program) {
-        return Shot { fired: Firing::NotFound, why: format!("{program}, which its hooks call, is not there") };
-    }
     let output = match stage.fire(line, &format!("{event}\n"), time) {
         Ok(Some(output)) => output,
         Ok(None) => {
@@ -92,7 +107,7 @@ fn shot(dialect: Dialect, name: &str, line: &Line, event: &Value, stage: &Stage,
     };
     let fired = judge(dialect, event, &output);
     let why = match fired {
-        Firing::NotFound => format!("{program}, which its hooks call, is not there"),
+        Firing::NotFound => format!("{program}, which its hook calls, is not there"),
         Firing::NoAnswer => {
             let why = stage.trace().map(|why| format!(": {why}")).unwrap_or_default();
             format!("its hook says nothing to {name}{why}")
@@ -100,11 +115,6 @@ fn shot(dialect: Dialect, name: &str, line: &Line, event: &Value, stage: &Stage,
         _ => format!("its hook answers {name} with what {} does not take: {}", dialect.program(), said(&output)),
     };
     Shot { fired, why }
-}
-
-/// A program by its path or its name.
-pub fn is_there(program: &str) -> bool {
-    if program.contains('/') { Path::new(program).is_file() } else { on_the_path(program).is_some() }
 }
 
 /// The beginning of what it said, and how it ended.
@@ -156,6 +166,8 @@ fn texts(value: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

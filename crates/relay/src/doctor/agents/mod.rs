@@ -4,6 +4,7 @@
 //! there answer an event in the program's dialect (`fire.rs`), and was the program seen to honour such an answer (`version.rs`).
 //! The events are made up, and go to a bus that is thrown away: nothing reaches the user's own.
 
+mod calls;
 mod codex;
 mod fire;
 mod plugin;

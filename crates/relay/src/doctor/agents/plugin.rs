@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use super::Time;
-use super::fire::{Firing, Shot, is_there};
+use super::fire::{Firing, Shot, may_run};
 use super::stage::{HOLDER, Stage};
 use super::synthetic::FILE;
-use crate::init::{Installed, on_the_path};
+use crate::init::{self, Installed, Place, on_the_path};
 use crate::process;
 
 const PLUGIN: &str = ".opencode/plugins/relay.js";
@@ -29,14 +29,14 @@ const denied = await hooks["tool.execute.before"](call, { args: { filePath: file
 console.log(JSON.stringify({ told: output.parts[0].text, denied }));
 "#;
 
-pub fn fire(installed: &Installed, stage: &Stage, time: Time<'_>) -> Shot {
+pub fn fire(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> Shot {
     let shot = |fired, why: String| Shot { fired, why };
     // What is missing is said elsewhere.
     let text =
         installed.files.iter().find(|file| file.path == PLUGIN).map(|file| file.text.as_str()).unwrap_or_default();
     let Some(program) = program(text) else { return shot(Firing::NotFired, String::new()) };
-    if !is_there(&program) {
-        return shot(Firing::NotFound, format!("{program}, which its plugin calls, is not there"));
+    if let Err(shot) = may_run(&program, is_plain(text, &program), "plugin", here) {
+        return shot;
     }
     let Some(node) = on_the_path("node") else {
         return shot(Firing::Unproven, "its plugin was not tried: there is no node to load it with".to_owned());
@@ -61,6 +61,15 @@ fn program(plugin: &str) -> Option<String> {
     serde_json::from_str(line.trim_end().trim_end_matches(';')).ok()
 }
 
+/// Whether there is nothing in it that this relay would not have written, but for what its last line says of the rest.
+fn is_plain(plugin: &str, program: &str) -> bool {
+    let plugin = plugin.replace("\r\n", "\n");
+    let last = plugin.strip_prefix(&init::plugin_for(program)).and_then(|last| last.strip_prefix("// "));
+    last.is_some_and(|last| {
+        last.trim_end_matches('\n').chars().all(|letter| letter == ' ' || letter.is_ascii_graphic())
+    })
+}
+
 fn judge(stdout: &[u8], stderr: &[u8]) -> Shot {
     let shot = |fired, why: String| Shot { fired, why };
     let Ok(said) = serde_json::from_slice::<Value>(stdout) else {
@@ -74,5 +83,28 @@ fn judge(stdout: &[u8], stderr: &[u8]) -> Shot {
         (true, true) => shot(Firing::Answered, String::new()),
         (_, false) => shot(Firing::NoAnswer, "its plugin lets an edit run that it should hold back".to_owned()),
         (false, true) => shot(Firing::NoAnswer, "its plugin tells nothing with a prompt".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plugin_of_this_relay_is_loaded_whatever_relay_it_calls() {
+        let text = format!("{}// written by relay\n", init::plugin_for("/opt/a \"b\"/relay"));
+        let program = program(&text).unwrap_or_default();
+        assert_eq!(program, "/opt/a \"b\"/relay");
+        assert!(is_plain(&text, &program) && is_plain(&text.replace('\n', "\r\n"), &program));
+        for other in [
+            format!("first();\n{text}"),
+            format!("{text}last();\n"),
+            text.replace("// written", "last(); // written"),
+            text.replace("by relay", "by\u{2028}last()"),
+            text.replace("by relay", "by\rlast()"),
+            text.replace("SECONDS = 10", "SECONDS = 11"),
+        ] {
+            assert!(other != text && !is_plain(&other, &program), "{other}");
+        }
     }
 }

@@ -10,6 +10,8 @@ mod vscode;
 
 use std::path::PathBuf;
 
+pub use opencode::plugin_for;
+
 use jsonc_parser::json;
 use relay_core::error::Code;
 use relay_core::store::Result;

@@ -32,9 +32,14 @@ fn entry(place: &Place) -> Json {
 }
 
 fn plugin(place: &Place) -> Target {
-    let program = serde_json::Value::from(place.relay.as_str()).to_string();
-    let text = include_str!("../texts/opencode.js").replace("\"RELAY_PROGRAM\"", &program);
-    Target { path: ".opencode/plugins/relay.js".to_owned(), edit: Edit::Whole(Whole::script(&text)) }
+    let edit = Edit::Whole(Whole::script(&plugin_for(&place.relay)));
+    Target { path: ".opencode/plugins/relay.js".to_owned(), edit }
+}
+
+/// The plugin that calls this program.
+pub fn plugin_for(program: &str) -> String {
+    let program = serde_json::Value::from(program).to_string();
+    include_str!("../texts/opencode.js").replace("\"RELAY_PROGRAM\"", &program)
 }
 
 pub fn next() -> Vec<String> {
