@@ -310,7 +310,7 @@ impl Cage {
 const RUN_GIT: [&str; 4] = ["drain", "redact", "archive", "doctor"];
 
 /// Every command with arguments that lead it through, in an order in which all succeed.
-const COMMANDS: [(&str, &[&str]); 69] = [
+const COMMANDS: [(&str, &[&str]); 70] = [
     ("BlueLake", &["start", "--path", "docs/**", "--task", "canaries"]),
     ("BlueLake", &["prepare", "--thread", "bd-1"]),
     ("BlueLake", &["reserve", "src/**", "--reason", "bd-1"]),
@@ -338,6 +338,7 @@ const COMMANDS: [(&str, &[&str]); 69] = [
     ("BlueLake", &["look", "playbook", "STORE_BUSY"]),
     ("BlueLake", &["recover", "CONTACT_REQUIRED", "--dry-run"]),
     ("", &["doctor"]),
+    ("", &["doctor", "--agents"]),
     ("BlueLake", &["thread", "bd-1"]),
     ("BlueLake", &["message", "LETTER"]),
     ("BlueLake", &["agents"]),

@@ -280,6 +280,12 @@ fn nothing_is_run_but_plain_calls_of_a_relay_that_is_not_the_projects() {
         finds(&bus, "cursor", ["different", "foreign"], 0, "a program of the project's own, and was not run");
         fs::write(bus.repo().join(".cursor/hooks.json"), before).unwrap();
     }
+    // A link of the project's own to a shell would run whatever file is called `hook`.
+    fs::remove_file(&own).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", &own).unwrap();
+    write(bus.repo().join("hook"), &springs);
+    set(".cursor/hooks.json", &relay(), own.to_str().unwrap());
+    finds(&bus, "cursor", ["different", "foreign"], 0, "a program of the project's own, and was not run");
     set(".opencode/plugins/relay.js", "const SECONDS = 10;", &format!("spawn('sh', ['-c', '{springs}']);"));
     finds(&bus, "opencode", ["different", "foreign"], 0, "warning: its plugin does more than call relay");
     assert!(!trap.exists());
@@ -324,6 +330,26 @@ fn what_hangs_is_ended_and_what_comes_too_late_is_said_to_be_cut() {
     let pids = fs::read_to_string(log).unwrap();
     assert!(pids.lines().count() >= 4, "{pids}");
     assert!(pids.lines().all(ends), "{pids}");
+}
+
+#[test]
+fn whoever_interrupts_it_finds_nothing_left_behind() {
+    let bus = set_up("claude");
+    let (log, temporary) = (bus.path("pid"), bus.path("tmp"));
+    fs::create_dir(&temporary).unwrap();
+    let hangs = program(&bus, "relay", &format!("echo $$ > {}; exec /bin/sleep 600", log.display()));
+    edit(&bus, ".claude/settings.json", |text| text.replace(&relay(), &hangs));
+    let mut command = command(&bus, &bus.repo(), &["doctor", "--agents"]);
+    command.env("TMPDIR", &temporary).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut doctor = command.spawn().unwrap();
+    while !fs::read_to_string(&log).is_ok_and(|pid| pid.ends_with('\n')) {
+        assert!(doctor.try_wait().unwrap().is_none(), "it ended before it fired");
+    }
+    let pid = rustix::process::Pid::from_child(&doctor);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    doctor.wait().unwrap();
+    assert_eq!(fs::read_dir(temporary).unwrap().count(), 0);
+    assert!(ends(fs::read_to_string(log).unwrap().trim()));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use agents::{Agent, plugin_for};
 pub use detect::on_the_path;
 pub use edit::{Handler, How, Line, handlers, read};
-pub use installed::{Installed, installed};
+pub use installed::{File, Installed, installed};
 pub use place::Place;
 use relay_core::store::Result;
 use relay_store::Home;

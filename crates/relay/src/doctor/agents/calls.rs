@@ -24,17 +24,19 @@ pub fn is_plain(line: &Line) -> bool {
     }
 }
 
-/// Where a program is that a file names.
-pub fn place_of(program: &str) -> Option<PathBuf> {
-    let path = if program.contains('/') { Some(PathBuf::from(program)) } else { on_the_path(program) };
-    path.and_then(|path| std::fs::canonicalize(path).ok()).filter(|path| path.is_file())
+/// Where a program is that a file names, seen from where it is run.
+pub fn place_of(program: &str, here: &Place) -> Option<PathBuf> {
+    let path = if program.contains('/') { Some(here.root.join(program)) } else { on_the_path(program) };
+    path.filter(|path| path.is_file())
 }
 
-/// Whether it is the machine's, and not of the project; or this very program.
+/// Whether it is the machine's, and nothing that the project brought along, not even a link; or this very program.
 pub fn is_of_the_machine(program: &Path, here: &Place) -> bool {
-    let own = environment::own_program().and_then(std::fs::canonicalize).ok();
-    let project = Path::new(here.project.as_str());
-    own.as_deref() == Some(program) || !(program.starts_with(&here.root) || program.starts_with(project))
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let own = environment::own_program().ok().and_then(|own| real(&own));
+    let (folder, file) = (program.parent().and_then(real), real(program));
+    let is_outside = |path: &PathBuf| !path.starts_with(&here.root) && !path.starts_with(here.project.as_str());
+    file.is_some() && file == own || [folder, file].iter().all(|path| path.as_ref().is_some_and(is_outside))
 }
 
 #[cfg(test)]

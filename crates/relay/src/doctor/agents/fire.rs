@@ -86,7 +86,7 @@ fn hooks(installed: &Installed, here: &Place, stage: &Stage, time: Time<'_>) -> 
 /// Whether what a file names is there, and may be run; otherwise what to say of it.
 pub fn may_run(program: &str, is_plain: bool, what: &str, here: &Place) -> Result<(), Shot> {
     let foreign = |why: String| Err(Shot { fired: Firing::Foreign, why });
-    match calls::place_of(program) {
+    match calls::place_of(program, here) {
         _ if !is_plain => foreign(format!("its {what} does more than call relay, and was not run")),
         None => Err(Shot { fired: Firing::NotFound, why: format!("{program}, which its {what} calls, is not there") }),
         Some(place) if !calls::is_of_the_machine(&place, here) => {

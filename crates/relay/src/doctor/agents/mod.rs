@@ -116,7 +116,7 @@ pub fn look(app: &App, home: &Home) -> Result<(Said, u8)> {
     let (place, found) = init::installed(app, home)?;
     let time = Time::of(&app.clock);
     let mut progress = Progress::new(app);
-    let is_known = home.known(&place.project)?.is_some();
+    let is_known = matches!(home.known(&place.project), Ok(Some(_)));
     if found.is_empty() {
         let all: Vec<Checkup> = Agent::ALL.into_iter().map(absent).collect();
         return Ok(report::said(&place, &all, is_known, false));

@@ -5,9 +5,10 @@ use relay_core::error::Code;
 use serde::Serialize;
 
 use super::{Problem, switches};
-use crate::init::{Agent, How, Installed, Place};
+use crate::init::{Agent, File, How, Installed, Place};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The worse the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Registration {
     Registered,
@@ -21,43 +22,46 @@ pub enum Registration {
 }
 
 pub fn of(installed: &Installed, here: &Place) -> (Registration, Vec<Problem>) {
-    let mut problems = Vec::new();
+    let files = installed.files.iter().map(|file| of_file(file, &init_again(file.of, &installed.place, here)));
+    let off = switches::off(installed).map(|problem| (Registration::Off, vec![problem]));
+    files.chain(off).fold((Registration::Registered, Vec::new()), |(worst, mut problems), (found, more)| {
+        problems.extend(more);
+        (worst.max(found), problems)
+    })
+}
+
+fn of_file(file: &File, again: &str) -> (Registration, Vec<Problem>) {
+    let path = &file.path;
+    let gaps = match &file.gaps {
+        Ok(gaps) => gaps,
+        Err(fault) => {
+            let next = format!("mend it, then `{again}`");
+            return (
+                Registration::Incomplete,
+                vec![Problem::error(Code::InputInvalid, format!("{path} {fault}"), next)],
+            );
+        }
+    };
+    let named = |how: How, is_vital: bool| {
+        let gaps = gaps.iter().filter(move |gap| gap.how == how && gap.is_vital == is_vital);
+        Some(gaps.map(|gap| gap.what.as_str()).collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
+    };
     let mut worst = Registration::Registered;
-    for file in &installed.files {
-        let again = init_again(file.of, &installed.place, here);
-        let gaps = match &file.gaps {
-            Ok(gaps) => gaps,
-            Err(fault) => {
-                let next = format!("mend it, then `{again}`");
-                problems.push(Problem::error(Code::InputInvalid, format!("{} {fault}", file.path), next));
-                worst = Registration::Incomplete;
-                continue;
-            }
-        };
-        let named = |how: How, is_vital: bool| {
-            let gaps = gaps.iter().filter(move |gap| gap.how == how && gap.is_vital == is_vital);
-            Some(gaps.map(|gap| gap.what.as_str()).collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
-        };
-        let path = &file.path;
-        if let Some(names) = named(How::Missing, true) {
-            problems.push(Problem::error(Code::InputInvalid, format!("{path} lacks {names}"), &again));
-            worst = Registration::Incomplete;
-        }
-        if let Some(names) = named(How::Different, true) {
-            let text = format!("{path} has something else in {names} than this relay writes there");
-            problems.push(Problem::warning(text, &again));
-            worst = if worst == Registration::Incomplete { worst } else { Registration::Different };
-        }
-        for (how, text) in
-            [(How::Missing, "lacks"), (How::Different, "has something else than"), (How::LeftOver, "still has")]
-        {
-            let names = named(how, false);
-            problems.extend(names.map(|names| Problem::warning(format!("{path} {text} {names}"), &again)));
-        }
+    let mut problems = Vec::new();
+    if let Some(names) = named(How::Missing, true) {
+        problems.push(Problem::error(Code::InputInvalid, format!("{path} lacks {names}"), again));
+        worst = worst.max(Registration::Incomplete);
     }
-    if let Some(problem) = switches::off(installed) {
-        problems.push(problem);
-        worst = Registration::Off;
+    if let Some(names) = named(How::Different, true) {
+        let text = format!("{path} has something else in {names} than this relay writes there");
+        problems.push(Problem::warning(text, again));
+        worst = worst.max(Registration::Different);
+    }
+    for (how, text) in
+        [(How::Missing, "lacks"), (How::Different, "has something else than"), (How::LeftOver, "still has")]
+    {
+        let names = named(how, false);
+        problems.extend(names.map(|names| Problem::warning(format!("{path} {text} {names}"), again)));
     }
     (worst, problems)
 }
