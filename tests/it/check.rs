@@ -234,3 +234,11 @@ fn a_server_looks_at_the_work_trees_too() {
     assert_eq!(status["work"]["outside"], 1);
     assert_eq!(server.stop(), 0);
 }
+
+#[test]
+fn status_counts_what_is_under_no_claim_in_a_line_of_its_own() {
+    let bus = bus();
+    write(&bus.repo(), "src/a.rs", "changed\n");
+    let told = bus.text("BlueLake", ["status"]).success().stdout;
+    assert!(told.lines().any(|line| line == "1 change under no live claim: `relay check`."), "{told}");
+}

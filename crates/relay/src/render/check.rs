@@ -99,7 +99,7 @@ fn more(text: &mut String, total: usize, shown: usize) {
 }
 
 /// The line of `status`; nothing where there is nothing to say.
-pub fn counted(work: &Counted) -> String {
+pub fn counted(work: &Counted) -> Option<String> {
     let mut said = Vec::new();
     if work.outside > 0 {
         said.push(format!("{} under no live claim", count(work.outside, "change")));
@@ -110,5 +110,5 @@ pub fn counted(work: &Counted) -> String {
     if work.unseen > 0 {
         said.push(format!("{} not looked at in time", count(work.unseen, "work tree")));
     }
-    if said.is_empty() { String::new() } else { format!("{}: `relay check`.\n", said.join(", ")) }
+    (!said.is_empty()).then(|| format!("{}: `relay check`.", said.join(", ")))
 }

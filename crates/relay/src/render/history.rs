@@ -125,8 +125,8 @@ fn status(status: &Status, page: &Page<'_>) -> String {
         let line = format!("{} of coordination debt: `relay look debt`.", count(status.debt, "item"));
         let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
     }
-    if let Some(work) = &status.work {
-        text.push_str(&speech::sentence(&super::check::counted(work), page.speech));
+    if let Some(line) = status.work.as_ref().and_then(super::check::counted) {
+        let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
     }
     for question in &status.questions {
         let said = if question.text.is_empty() { &question.case } else { &question.text };
