@@ -19,7 +19,9 @@ pub const GRAMMAR: Grammar = Grammar {
         Known::heard("tool.execute.after", Moment::After),
         Known::deaf("session.idle", Moment::TurnEnd),
         Known::deaf("session.deleted", Moment::End),
-        Known::ignored("session.compacted"),
+        Known::deaf("dispose", Moment::End),
+        // What was told before is forgotten with it.
+        Known::deaf("session.compacted", Moment::Start),
     ],
     tools: Tools {
         edits: &["edit", "write", "multiedit", "patch", "apply_patch"],
