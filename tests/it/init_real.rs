@@ -1,9 +1,8 @@
 //! What `relay init` writes, read by the programs that it is written for, in a network of their own in which there is nothing.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -19,29 +18,13 @@ pub fn prepared(agent: &str) -> (Bus, PathBuf) {
     (bus, home)
 }
 
-/// The command in the project, with nothing but itself to talk to.
-fn alone(bus: &Bus, command: &Command) -> Command {
-    let mut apart = Command::new("unshare");
-    apart.args(["--net", "sh", "-c", r#"ip link set lo up && exec "$0" "$@""#]);
-    apart.arg(command.get_program()).args(command.get_args());
-    apart.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    apart.env("NO_COLOR", "1").env("HOME", bus.path("user")).current_dir(bus.repo());
-    apart
-}
-
 fn asked(bus: &Bus, mut command: Command, args: &[&str]) -> Run {
     command.args(args);
-    run(alone(bus, &command)).success()
+    run(outside::alone(bus, &command)).success()
 }
 
 fn said(run: &Run) -> String {
     format!("{}{}", run.stdout, run.stderr)
-}
-
-fn codex(bus: &Bus) -> Command {
-    let mut command = outside::node(bus);
-    command.arg(outside::npm().join("node_modules/@openai/codex/bin/codex.js"));
-    command
 }
 
 #[test]
@@ -69,39 +52,12 @@ fn gemini_cli_takes_the_server_and_reads_its_settings() {
     let (bus, home) = prepared("gemini");
     fs::create_dir(home.join(".gemini")).unwrap();
     fs::write(home.join(".gemini/trustedFolders.json"), json!({bus.key(): "TRUST_FOLDER"}).to_string()).unwrap();
-    let gemini = || {
-        let mut command = outside::node(&bus);
-        command.arg(outside::npm().join("node_modules/@google/gemini-cli/bundle/gemini.js"));
-        command
-    };
-    let listed = said(&asked(&bus, gemini(), &["mcp", "list"]));
+    let listed = said(&asked(&bus, outside::gemini(&bus), &["mcp", "list"]));
     let line = listed.lines().find(|line| line.contains("relay: ")).unwrap_or_else(|| panic!("{listed}"));
     assert!(line.contains("Connected"), "{listed}");
     assert!(!listed.contains("Invalid"), "{listed}");
-    let skills = said(&asked(&bus, gemini(), &["skills", "list"]));
+    let skills = said(&asked(&bus, outside::gemini(&bus), &["skills", "list"]));
     assert!(skills.contains("relay"), "{skills}");
-}
-
-/// What Codex answers to a question of its protocol.
-pub fn told(bus: &Bus, method: &str, parameters: &Value) -> Value {
-    let mut command = codex(bus);
-    command.arg("app-server");
-    let mut codex = alone(bus, &command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut input = codex.stdin.take().unwrap();
-    let client = json!({"clientInfo": {"name": "relay", "title": "relay", "version": "0"}});
-    for message in [
-        json!({"id": 1, "method": "initialize", "params": client}),
-        json!({"method": "initialized"}),
-        json!({"id": 2, "method": method, "params": parameters}),
-    ] {
-        writeln!(input, "{message}").unwrap();
-    }
-    let lines = BufReader::new(codex.stdout.take().unwrap()).lines().map(|line| line.unwrap());
-    let answers = lines.map(|line| serde_json::from_str::<Value>(&line).unwrap());
-    let answer = answers.into_iter().find(|answer| answer["id"] == 2).expect("it answers");
-    drop(input);
-    codex.wait().unwrap();
-    answer["result"].clone()
 }
 
 #[test]
@@ -110,9 +66,9 @@ fn codex_takes_the_server_and_the_hooks() {
     fs::create_dir(home.join(".codex")).unwrap();
     let trust = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", bus.key());
     fs::write(home.join(".codex/config.toml"), trust).unwrap();
-    let one = asked(&bus, codex(&bus), &["mcp", "get", "relay"]).stdout;
+    let one = asked(&bus, outside::codex(&bus), &["mcp", "get", "relay"]).stdout;
     assert!(one.contains("enabled: true") && one.contains("args: mcp"), "{one}");
-    let told = told(&bus, "hooks/list", &json!({"cwds": [bus.key()]}));
+    let told = outside::codex_told(&bus, "hooks/list", &json!({"cwds": [bus.key()]}));
     let here = &told["data"][0];
     assert_eq!((&here["errors"], &here["warnings"]), (&json!([]), &json!([])), "{told:#}");
     let hooks = here["hooks"].as_array().unwrap();
@@ -129,14 +85,14 @@ fn in_the_sandbox_of_codex_relay_writes_to_its_home_and_nowhere_else() {
     let trust = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", bus.key());
     fs::write(bus.path("user/.codex/config.toml"), trust).unwrap();
     let started = |home: &Path| {
-        let mut command = codex(&bus);
+        let mut command = outside::codex(&bus);
         // The build may lie where everybody may write.
         let closed =
             ["sandbox_workspace_write.exclude_slash_tmp=true", "sandbox_workspace_write.exclude_tmpdir_env_var=true"];
         command.args(["sandbox", "-c", "sandbox_mode=\"workspace-write\"", "-c", closed[0], "-c", closed[1]]);
         command.args(["--", RELAY, "start", "--json"]);
         command.env("RELAY_HOME", home);
-        run(alone(&bus, &command))
+        run(outside::alone(&bus, &command))
     };
     started(&bus.home()).success();
     started(&bus.path("elsewhere")).fails("STORE_READONLY");
@@ -206,7 +162,7 @@ fn plugged(answer: &str, parent: &[&str]) -> Value {
     // It ends when everything that it started has ended.
     node.arg(if answer.contains("prompt") && parent.is_empty() { "wakes" } else { "rests" }).args(parent);
     let mut done = run(node).success().json();
-    assert_eq!(done["RELAY_SESSION"], "ses_1");
+    assert_eq!(done["RELAY_SESSION"], *parent.first().unwrap_or(&"ses_1"), "a subagent speaks as its parent");
     done["calls"] = fs::read_to_string(bus.path("asked.by")).unwrap_or_default().lines().collect();
     done["asked"] =
         serde_json::from_str(&fs::read_to_string(bus.path("asked")).unwrap_or_default()).unwrap_or_default();

@@ -169,9 +169,8 @@ fn gemini_cli_connects_over_both_transports() {
     }});
     std::fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
     std::fs::write(folder.join("trustedFolders.json"), json!({bus.key(): "TRUST_FOLDER"}).to_string()).unwrap();
-    let mut gemini = outside::node(&bus);
-    gemini.arg(outside::npm().join("node_modules/@google/gemini-cli/bundle/gemini.js")).args(["mcp", "list"]);
-    gemini.current_dir(bus.repo());
+    let mut gemini = outside::gemini(&bus);
+    gemini.args(["mcp", "list"]).current_dir(bus.repo());
     let run = asked(&server, gemini, &home);
     for (name, connects) in [("relay-pipe", true), ("relay-http", true), ("broken", false)] {
         assert_eq!(is_connected(&run, name), connects, "{name}: {}", run.stdout);

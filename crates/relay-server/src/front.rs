@@ -66,6 +66,10 @@ pub trait Front: Send + Sync + 'static {
     /// Whether this is the credential of the human where the stores are; refused where it is not.
     fn is_human(&self, shown: &str) -> Result<()>;
 
+    /// The session that a call through a pipe is made in, by the name that it has on the bus: the one that the call itself names, or that
+    /// of the program which started this one.
+    fn session(&self, said: Option<&str>) -> Option<String>;
+
     /// Leaves a process behind that brings the archive of a project up to date.
     fn drain(&self, project: &ProjectKey);
 

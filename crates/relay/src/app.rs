@@ -69,6 +69,19 @@ pub fn credential() -> String {
     format!("uid:{}", rustix::process::geteuid().as_raw())
 }
 
+/// The session that the command is given in. One that was cleared has another name by now, and programs that it started know it by the
+/// first. Where no variable says it, the program above does, unless somebody is named.
+fn session(globals: &Globals) -> Option<String> {
+    let said = environment::session();
+    let Ok(home) = environment::home() else { return said };
+    let is_named = || globals.agent.is_some() || environment::agent().is_some();
+    match said {
+        Some(session) => Some(sessions::canonical(&home, session)),
+        None if is_named() => None,
+        None => sessions::around(&home),
+    }
+}
+
 fn is_name(name: &str) -> bool {
     name == HUMAN || AgentName::parse(name).is_ok()
 }
@@ -96,12 +109,7 @@ pub struct Opened<S = Sqlite> {
 impl App {
     pub fn new(globals: Globals) -> Self {
         let output = Output { json: globals.json };
-        let session = environment::session();
-        // A session that was cleared has another name by now, and programs that it started know it by the first.
-        let session = match environment::home() {
-            Ok(home) => session.map(|session| sessions::canonical(&home, session)),
-            Err(_) => session,
-        };
+        let session = session(&globals);
         App { globals, output, clock: SystemClock::new(), random: SystemRandom, session }
     }
 

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::cli::{self, Cli, tools};
 use crate::clock::SystemClock;
+use crate::hook::sessions;
 use crate::installation::Here;
 use crate::output::Output;
 use crate::{environment, human, process, render};
@@ -64,6 +65,11 @@ impl Front for Served {
 
     fn is_human(&self, shown: &str) -> Result<()> {
         human::is_shown(&environment::home()?, shown)
+    }
+
+    fn session(&self, said: Option<&str>) -> Option<String> {
+        let home = environment::home().ok()?;
+        said.map(|session| sessions::canonical(&home, session.to_owned())).or_else(|| sessions::around(&home))
     }
 
     fn drain(&self, project: &ProjectKey) {

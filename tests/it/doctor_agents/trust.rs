@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::{agent, command, edit, finds, look, problems, set_up, write};
 use crate::bus::{Bus, run};
 use crate::init::ALL;
-use crate::init_real::{prepared, told};
+use crate::init_real::prepared;
+use crate::outside::codex_told as told;
 
 #[test]
 fn switches_that_turn_hooks_off_are_found_where_they_are() {

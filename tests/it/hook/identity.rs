@@ -45,6 +45,37 @@ fn a_session_that_was_heard_of_first_in_its_middle_is_introduced_there() {
 }
 
 #[test]
+fn a_session_whose_start_nobody_hears_is_introduced_at_its_first_word_and_once() {
+    let bus = known();
+    bus.relay("RedForest", ["start"]).success();
+    let agent = Agent::claude(&bus, "one");
+    let tells = |name: &str| agent.tells(name, &json!({"relay_plugin": "opencode", "version": 1})).json;
+    assert_eq!(tells("session.created"), json!({}));
+    let said = tells("chat.message")["context"].as_str().unwrap().to_owned();
+    assert!(said.contains(&format!("you are {}", agent.name())) && said.contains("Also here: RedForest"), "{said}");
+    assert_eq!(tells("chat.message"), json!({}));
+    assert_eq!(tells("session.compacted"), json!({}));
+    assert!(tells("chat.message")["context"].as_str().unwrap().contains("you are"), "it has forgotten");
+}
+
+#[test]
+fn a_command_is_of_the_session_that_runs_in_the_same_program_unless_another_does_or_somebody_is_named() {
+    let bus = known();
+    let start = |agent: &str| bus.relay(agent, ["start"]).success().result()["agent"]["name"].clone();
+    let one = Agent::claude(&bus, "one");
+    one.hears_the_user();
+    assert_eq!(start(""), one.name());
+    assert_eq!((start("RedForest"), start("")), (json!("RedForest"), json!(one.name())));
+    let two = Agent::claude(&bus, "two");
+    two.starts();
+    assert!(![one.name(), two.name()].contains(&start("").as_str().unwrap().to_owned()));
+    two.ends();
+    assert_eq!(start(""), one.name());
+    one.ends();
+    assert_ne!(start(""), one.name());
+}
+
+#[test]
 fn a_resumed_or_compacted_session_keeps_its_agent_and_is_introduced_again() {
     let bus = known();
     let agent = Agent::claude(&bus, "one");
@@ -129,7 +160,7 @@ fn a_subagent_works_under_its_parents_claims_and_does_not_read_its_mail() {
 #[test]
 fn a_session_whose_agent_was_taken_over_is_told_once_and_left_alone() {
     let bus = known();
-    let agent = Agent::claude(&bus, "one");
+    let agent = Agent { is_gone: true, ..Agent::claude(&bus, "one") };
     agent.starts();
     let name = agent.name();
     bus.relay(&name, ["start", "--session", "elsewhere", "--take-over"]).success();

@@ -1,11 +1,13 @@
 //! An agent that has said its last word is woken by mail, where its program has a clean way for that.
 
 use std::io::Write;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
 
 use super::agent::Agent;
 use super::identity::known;
-use crate::bus::{Bus, Run};
+use crate::bus::{Bus, RELAY, Run};
 
 /// Starts the one who waits in the background.
 fn waits(agent: &Agent<'_>, variables: &[(&str, &str)]) -> Child {
@@ -15,6 +17,18 @@ fn waits(agent: &Agent<'_>, variables: &[(&str, &str)]) -> Child {
     let event = agent.event("Stop", &serde_json::json!({"stop_hook_active": false}));
     child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
     child
+}
+
+/// Until the session's memory names one who waits, and it is this one if one is meant.
+fn until_it_waits(bus: &Bus, meant: Option<&Child>) {
+    let waiter = |path| {
+        let memory: Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+        memory["waiter"].as_u64().filter(|pid| meant.is_none_or(|child| u64::from(child.id()) == *pid))
+    };
+    let memories = || std::fs::read_dir(bus.home().join("hooks")).unwrap().map(|entry| entry.unwrap().path());
+    while memories().find_map(waiter).is_none() {
+        std::thread::yield_now();
+    }
 }
 
 fn came_to(child: Child) -> Run {
@@ -47,7 +61,10 @@ fn mail_wakes_an_idle_agent_and_is_shown_by_that() {
 fn one_who_waits_for_an_agent_that_goes_on_by_itself_ends_without_a_word() {
     let bus = known();
     let (agent, name) = idle(&bus);
-    let (first, second) = (waits(&agent, &[]), waits(&agent, &[]));
+    let first = waits(&agent, &[]);
+    until_it_waits(&bus, Some(&first));
+    let second = waits(&agent, &[]);
+    until_it_waits(&bus, Some(&second));
     agent.hears_the_user().silent();
     for waiter in [first, second] {
         let run = came_to(waiter);
@@ -100,4 +117,25 @@ fn whoever_waits_for_a_program_that_is_gone_ends_and_is_no_sign_of_life() {
     let found =
         shown["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name.as_str()).unwrap().clone();
     assert_eq!(found["alive"], false, "{found}");
+}
+
+#[test]
+fn one_whose_program_is_gone_ends_without_a_word() {
+    let bus = known();
+    let (agent, name) = idle(&bus);
+    // It is left behind, with the output of its program in its hands.
+    let mut program = Command::new("python3");
+    bus.environment(&mut program);
+    let event = agent.event("Stop", &serde_json::json!({"stop_hook_active": false}));
+    std::fs::write(bus.path("event"), event.to_string()).unwrap();
+    let script = "import subprocess,sys; subprocess.Popen(sys.argv[2:], stdin=open(sys.argv[1])); sys.stdin.read()";
+    program.args(["-c", script]).arg(bus.path("event")).args([RELAY, "hook", "--idle"]);
+    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until_it_waits(&bus, None);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    bus.send("Writer", &name, "bd-1", "Too late");
+    let run = came_to(child);
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
+    assert!(agent.hears_the_user().context().contains("Too late"));
 }

@@ -73,9 +73,12 @@ impl Handler {
             .or_else(of_the_request)
             .ok_or_else(|| ErrorData::internal_error("nobody is known to be behind this request", None))?;
         // A harness whose servers outlive a session says with each call which one it is for.
-        let session =
-            context.meta.get(SESSION).and_then(|session| session.as_str()).filter(|session| !session.is_empty());
-        origin.session = origin.session.or_else(|| session.map(str::to_owned));
+        let said = context.meta.get(SESSION).and_then(|session| session.as_str()).filter(|session| !session.is_empty());
+        let session = match &self.origin {
+            Some(_) => self.desk.front().session(said),
+            None => said.map(str::to_owned),
+        };
+        origin.session = session.or(origin.session);
         Ok(origin)
     }
 

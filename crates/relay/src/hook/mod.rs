@@ -108,7 +108,7 @@ fn visit(app: App, home: &Path, dialect: Dialect, event: &Event) -> Result<u8> {
         return Ok(speak(&dialect.silence()).0);
     };
     let harness = harness(dialect, event);
-    note_session(home, event, harness.as_ref());
+    note_session(home, dialect, event);
     let app = &known_as(app, home, event);
     // A session that ends because it was cleared goes on.
     let goes_on = event.moment == Moment::End && event.carries_on;
@@ -126,17 +126,26 @@ fn visit(app: App, home: &Path, dialect: Dialect, event: &Event) -> Result<u8> {
     Ok(status)
 }
 
-/// Keeps the first name of a session, for as long as that is needed.
-fn note_session(home: &Path, event: &Event, harness: Option<&Harness>) {
-    let Some(harness) = harness.filter(|harness| event.subagent.is_none() && harness.pid > 0) else { return };
+/// Keeps the first name of a session, and the process by which it is known. Of an editor it is not: a terminal in it is the user's own.
+fn note_session(home: &Path, dialect: Dialect, event: &Event) {
+    let is_its = |caller: &Harness| event.subagent.is_none() && !dialect.is_editor() && !is_server(caller.pid);
+    let Some(caller) = caller().filter(is_its) else { return };
     match event.moment {
-        Moment::Start => {
-            sessions::note(home, &event.session, harness, event.carries_on);
-            sessions::sweep(home);
+        Moment::End if !event.carries_on => sessions::forget(home, &event.session, &caller),
+        // Not every program tells that a session was resumed.
+        Moment::Start | Moment::Prompt | Moment::Before | Moment::After => {
+            sessions::note(home, &event.session, &caller, event.carries_on);
         }
-        Moment::End if !event.carries_on => sessions::forget(home, &event.session, harness),
         _ => {}
     }
+    if event.moment == Moment::Start {
+        sessions::sweep(home);
+    }
+}
+
+/// Whether the sessions of many run in this process.
+fn is_server(pid: u32) -> bool {
+    harness::arguments(pid).iter().any(|word| word == SERVER)
 }
 
 /// Whether the program has just told the same: one that also runs the hooks of another program's configuration does.
@@ -187,7 +196,7 @@ fn harness(dialect: Dialect, event: &Event) -> Option<Harness> {
     let caller = caller()?;
     // A subagent's transcript is no sign of its parent's life, but its process is.
     let transcript = event.transcript.clone().filter(|_| event.subagent.is_none());
-    let is_shared = dialect.shares_process() || harness::arguments(caller.pid).iter().any(|word| word == SERVER);
+    let is_shared = dialect.shares_process() || is_server(caller.pid);
     let caller = if is_shared { Harness { pid: 0, began: 0, ..caller } } else { caller };
     Some(Harness { transcript, ..caller })
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use relay_core::domain::event::hex;
 use relay_core::store::Harness;
 use relay_store::filesystem::{own_text, private_folder, put_private};
+use relay_store::harness;
 use sha2::{Digest, Sha256};
 
 /// A few names, each of a session.
@@ -27,6 +28,15 @@ fn folder(home: &Path) -> PathBuf {
 /// The first name of a session.
 pub fn canonical(home: &Path, session: String) -> String {
     read(home, &short(&session)).unwrap_or(session)
+}
+
+/// The session that this process belongs to: the one that runs in the nearest program above it, where no other does. For programs that
+/// tell what they start nothing of their sessions.
+pub fn around(home: &Path) -> Option<String> {
+    let above = std::iter::successors(harness::parent(std::process::id()), |pid| harness::parent(*pid));
+    let there = above.filter_map(|pid| harness::of(pid, None)).find_map(|harness| read(home, &process(&harness)))?;
+    let mut there = there.lines();
+    there.next().filter(|_| there.next().is_none()).map(str::to_owned)
 }
 
 /// Notes that a session runs in this process. One that carries on takes over the name of the one that was there before, where

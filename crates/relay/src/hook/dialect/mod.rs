@@ -198,7 +198,11 @@ impl Dialect {
 
     /// Whether one process of the program has many sessions, so that it says nothing about one of them.
     pub fn shares_process(self) -> bool {
-        matches!(self, Dialect::Cursor | Dialect::OpenCode | Dialect::VsCode)
+        self.is_editor() || self == Dialect::OpenCode
+    }
+
+    pub fn is_editor(self) -> bool {
+        matches!(self, Dialect::Cursor | Dialect::VsCode)
     }
 
     /// Whether the program also runs hooks that stand in the settings of another, so that one event may be told twice.

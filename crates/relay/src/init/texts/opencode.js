@@ -45,6 +45,7 @@ export const Relay = async ({ client, directory }) => {
   const parents = new Map();
   const models = new Map();
   const waiting = new Map();
+  const begun = new Map();
 
   /** The session that started this one, if one did; sessions that go on after a restart are looked up. */
   const parent = async (session) => {
@@ -104,13 +105,15 @@ export const Relay = async ({ client, directory }) => {
       await ask(await about(type, session));
       parents.delete(session);
       models.delete(session);
+      begun.delete(session);
     }
   };
 
   return {
     event: async ({ event }) => {
       // Nobody waits for it, so that nothing here can hold up the program.
-      happened(event).catch(() => {});
+      const told = happened(event).catch(() => {});
+      if (event.type === "session.created") begun.set(event.properties?.sessionID, told);
     },
 
     "chat.message": async (input, output) => {
@@ -118,6 +121,8 @@ export const Relay = async ({ client, directory }) => {
         busy(input.sessionID);
         const model = input.model ?? output.message?.model;
         if (model) models.set(input.sessionID, `${model.providerID}/${model.modelID}`);
+        // One word after the other, and a session that goes on after a restart has begun long ago.
+        begun.set(input.sessionID, await begun.get(input.sessionID));
         const answer = await ask(await about("chat.message", input.sessionID));
         const first = output.parts.find((part) => part.type === "text");
         if (answer.context && first) first.text += `\n\n${answer.context}`;
@@ -147,11 +152,14 @@ export const Relay = async ({ client, directory }) => {
 
     // So that `relay` in a shell knows whose it is.
     "shell.env": async (input, output) => {
-      if (input.sessionID && output.env) output.env.RELAY_SESSION = input.sessionID;
+      if (input.sessionID && output.env) output.env.RELAY_SESSION = (await parent(input.sessionID)) ?? input.sessionID;
     },
 
+    // The program ends, and with it what it does for its sessions.
     dispose: async () => {
       for (const session of [...waiting.keys()]) busy(session);
+      const own = [...begun.keys()].filter((session) => !parents.get(session));
+      await Promise.all(own.map(async (session) => ask(await about("dispose", session)))).catch(() => {});
     },
   };
 };
