@@ -93,6 +93,7 @@ mod quiet;
 mod races;
 mod reading;
 mod readme;
+mod real;
 mod rebuild;
 mod redact;
 mod search;
