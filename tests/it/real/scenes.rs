@@ -106,7 +106,7 @@ pub fn has_children(program: &'static Program, spawn: fn(&str) -> Value) {
     let child = child.unwrap_or_else(|| panic!("{agents}"))["name"].as_str().unwrap().to_owned();
     let log = play.bus.relay("RedForest", ["log"]).success().result();
     for (who, path) in [(&agent, "src/a.rs"), (&child, "src/b.rs")] {
-        let is_it = |event: &Value| event["actor"] == who.as_str() && event["data"]["patterns"] == json!([path]);
+        let is_it = |event: &Value| event["actor"] == who.as_str() && event["data"]["pattern"] == path;
         assert!(log["events"].as_array().unwrap().iter().any(is_it), "{who} {path}: {log}");
     }
 }
