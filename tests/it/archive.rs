@@ -1,5 +1,6 @@
 //! The git archive as users meet it (I10): a copy that follows by itself, is never in the way, and heals.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -129,6 +130,37 @@ fn an_archive_that_was_deleted_is_made_again() {
     bus.relay("BlueLake", ["status"]).success();
     drain(&bus);
     assert_eq!(git(&bus, &["rev-parse", "main^{tree}"]), tree);
+}
+
+/// Whoever can write to the store's folder must not have git start a program, or fetch: nothing of the kind is gone by.
+#[test]
+fn what_somebody_configured_in_the_archive_stops_it_and_runs_nothing() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login");
+    drain(&bus);
+    let (script, trace) = (bus.path("upload-pack"), bus.path("trace"));
+    std::fs::write(&script, format!("#!/bin/sh\ntouch {}\n", trace.display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let config = archive(&bus).join("config");
+    let whole = std::fs::read_to_string(&config).unwrap();
+    let promisor = format!("\turl = /\n\tpromisor = true\n\tuploadpack = {}\n", script.display());
+    std::fs::write(&config, format!("{whole}[remote \"origin\"]\n{promisor}")).unwrap();
+    // git would fetch what the draft leads to and is not there.
+    std::fs::write(archive(&bus).join("refs/relay/draft"), format!("{}\n", "1".repeat(40))).unwrap();
+    bus.send("BlueLake", "RedForest", "bd-1", "Login again");
+    let refused = bus.relay("", ["drain", "--wait"]).fails("ARCHIVE_DIVERGED").error();
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("line 7 of config") && message.contains("`relay rebuild archive`"), "{message}");
+    let found = bus.relay("", ["verify"]).fails("ARCHIVE_DIVERGED").error();
+    assert!(found.to_string().contains("line 7 of config is not relay's"), "{found}");
+    bus.relay("", ["rebuild", "archive"]).success();
+    drain(&bus);
+    assert!(!trace.exists(), "what was configured has run");
+    // Where a copy of it is kept is the user's to write there.
+    git(&bus, &["remote", "add", "--mirror=push", "copy", bus.path("copy.git").to_str().unwrap()]);
+    bus.send("BlueLake", "RedForest", "bd-1", "Login at last");
+    drain(&bus);
+    bus.relay("", ["verify"]).success();
 }
 
 #[test]

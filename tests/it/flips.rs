@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use relay_core::error::Code;
 use relay_store::archive::Archive;
@@ -285,9 +284,6 @@ fn a_byte_of_a_pack_or_its_index_is_found() {
 fn a_byte_of_a_ref_or_of_the_configuration_is_found() {
     let mut scratch = Scratch::new();
     let archive = scratch.folder.join("archive.git");
-    let tip = Archive::of(&scratch.folder).tip().unwrap();
-    let cloned = cloned(&archive);
-    assert!(cloned.is_some());
     for name in ["refs/heads/main", "HEAD", "config"] {
         let file = archive.join(name);
         let whole = fs::read(&file).unwrap();
@@ -299,31 +295,10 @@ fn a_byte_of_a_ref_or_of_the_configuration_is_found() {
             let what = format!("byte {place} of {name}: {:?}", String::from_utf8_lossy(&bytes));
             let findings = verify(&scratch.folder, |_, _, _| {}).unwrap().findings;
             assert!(findings.told().all(|finding| finding.place == "archive"), "{what}");
-            // A word that git does not know sets nothing: whoever reads or clones it gets the same.
-            if name == "config" && findings.total() == 0 {
-                assert_eq!(Archive::of(&scratch.folder).tip().unwrap(), tip, "{what} was not found");
-                assert_eq!(self::cloned(&archive), cloned, "{what} was not found");
-            } else {
-                assert_ne!(findings.total(), 0, "{what} was not found");
-            }
+            assert_ne!(findings.total(), 0, "{what} was not found");
         }
         fs::write(&file, &whole).unwrap();
     }
-}
-
-/// What somebody gets who clones it: the newest commit, and the files of its tree.
-fn cloned(archive: &Path) -> Option<String> {
-    let into = tempfile::tempdir().unwrap();
-    let clone = into.path().join("clone");
-    let git = |args: &[&str]| {
-        let mut git = Command::new("git");
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").args(args);
-        git.output().ok().filter(|output| output.status.success())
-    };
-    git(&["clone", "-q", archive.to_str()?, clone.to_str()?])?;
-    let head = git(&["-C", clone.to_str()?, "log", "--format=%H %T", "HEAD"])?.stdout;
-    let files = git(&["-C", clone.to_str()?, "status", "--porcelain"])?.stdout;
-    Some(format!("{}{}", String::from_utf8_lossy(&head), String::from_utf8_lossy(&files)))
 }
 
 /// git makes its packs read-only.

@@ -118,17 +118,39 @@ pub(crate) fn known_file(path: &Path) -> io::Result<File> {
 }
 
 /// What stands in a file that nobody but us can have written; `None` where that is not so, where it is no file, and where it is
-/// longer than this. It is opened without waiting: a pipe would.
+/// longer than this.
 pub fn own_text(path: &Path, most: u64) -> Option<String> {
-    let file = OpenOptions::new().read(true).custom_flags(nofollow() | nonblock()).open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    let is_ours = check_owner(path, &metadata).is_ok() && metadata.mode() & 0o022 == 0;
-    if !metadata.is_file() || !is_ours || metadata.len() > most {
-        return None;
+    let file = open_own(path, most).ok()?;
+    let is_closed = file.metadata().is_ok_and(|metadata| metadata.mode() & 0o022 == 0);
+    if is_closed { text(path, file, most).ok() } else { None }
+}
+
+/// What stands in a file of ours, in a folder that only we enter; a refusal that names it where it is a link, no file, somebody
+/// else's, or longer than this.
+pub fn plain_text(path: &Path, most: u64) -> Result<String> {
+    text(path, open_own(path, most)?, most)
+}
+
+/// Opened without waiting: a pipe would.
+fn open_own(path: &Path, most: u64) -> Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(nofollow() | nonblock()).open(path);
+    let file = file.map_err(|fault| io_refusal(path, &fault))?;
+    let metadata = file.metadata().map_err(|fault| io_refusal(path, &fault))?;
+    if !metadata.is_file() {
+        return Err(displaced(path, &metadata));
     }
+    check_owner(path, &metadata)?;
+    if metadata.len() > most {
+        let text = format!("{} has {} bytes, and relay reads at most {most} there", path.display(), metadata.len());
+        return Err(Code::StoreForeign.refuse(text).with("path", path.to_string_lossy()));
+    }
+    Ok(file)
+}
+
+fn text(path: &Path, file: File, most: u64) -> Result<String> {
     let mut text = String::new();
-    io::Read::take(file, most).read_to_string(&mut text).ok()?;
-    Some(text)
+    file.take(most).read_to_string(&mut text).map_err(|fault| io_refusal(path, &fault))?;
+    Ok(text)
 }
 
 /// Writes a small file that only its owner reads, whole or not at all.
@@ -370,6 +392,26 @@ mod tests {
         assert!(refusal.message.contains("is a link"), "{refusal}");
         assert_eq!(private_folder(&link).map_err(|refusal| refusal.code), Err(Code::StoreForeign));
         assert_eq!(private_folder(&file).map_err(|refusal| refusal.code), Err(Code::StoreForeign));
+    }
+
+    #[test]
+    fn a_text_is_read_from_a_file_of_ours_without_waiting_and_from_nothing_else() {
+        let folder = folder();
+        let path = |name: &str| folder.path().join(name);
+        well(fs::write(path("file"), "text"));
+        well(std::os::unix::fs::symlink(path("file"), path("link")));
+        well(fs::create_dir(path("folder")));
+        well(rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0));
+        assert_eq!(plain_text(&path("file"), 4).as_deref(), Ok("text"));
+        for (name, why) in
+            [("link", "is a link"), ("folder", "is a folder"), ("pipe", "is neither"), ("file", "4 bytes")]
+        {
+            let refusal = plain_text(&path(name), 3).err().unwrap_or_else(|| panic!("{name} was read"));
+            assert!(refusal.message.contains(why), "{refusal}");
+            assert_eq!(own_text(&path(name), 3), None, "{name}");
+        }
+        well(fs::set_permissions(path("file"), fs::Permissions::from_mode(0o620)));
+        assert_eq!((own_text(&path("file"), 4), plain_text(&path("file"), 4).is_ok()), (None, true));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The door to git. Every call is hardened: nothing that is configured anywhere, and no hook, runs or changes what we do.
+//! The door to git. Every call is hardened: nothing that is configured anywhere, and no hook, runs or changes what we do. The one
+//! place that git cannot be kept from reading, the repository's own configuration, is looked through before.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -6,10 +7,11 @@ use std::process::{Command, Output, Stdio};
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 
+use super::config;
 use crate::filesystem::is_full;
 
 /// Settings for every call. Packs and refs are synced; nothing is tidied behind our back.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 10] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.fsync=all",
@@ -18,12 +20,25 @@ const SETTINGS: [&str; 9] = [
     "fastimport.unpackLimit=0",
     "gc.auto=0",
     "pack.writeBitmaps=false",
+    "protocol.allow=never",
     "repack.writeBitmaps=false",
 ];
 
-/// A call of git on this repository.
+/// A call of git on this repository, unless somebody has put something there that git would go by.
+pub(super) fn git(repository: &Path, args: &[&str]) -> Result<Command> {
+    match config::stranger(repository) {
+        None => Ok(hardened(repository, args)),
+        Some(what) => Err(Code::ArchiveDiverged
+            .refuse(format!(
+                "{}: {what}, and git would go by it; `relay rebuild archive` makes the archive anew",
+                repository.display()
+            ))
+            .with("path", repository.to_string_lossy())),
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the door to git")]
-pub(super) fn git(repository: &Path, args: &[&str]) -> Command {
+fn hardened(repository: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
     let path = std::env::var_os("PATH");
     command.env_clear().envs(path.map(|path| ("PATH", path)));
@@ -32,6 +47,7 @@ pub(super) fn git(repository: &Path, args: &[&str]) -> Command {
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_NO_LAZY_FETCH", "1"),
         // Where the C library heeds it: asking for memory in large pieces takes a third off an import.
         ("MALLOC_TOP_PAD_", "16777216"),
         ("HOME", "/nonexistent"),
@@ -45,6 +61,11 @@ pub(super) fn git(repository: &Path, args: &[&str]) -> Command {
     // Somewhere that exists as long as git runs and is nobody's work tree.
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).args(args);
     command
+}
+
+/// What git says it is. It looks at no repository for that.
+pub(super) fn version(repository: &Path) -> Result<String> {
+    Ok(run(hardened(repository, &["version"]))?.trim().to_owned())
 }
 
 /// Runs a call to its end; a failure says what git said.

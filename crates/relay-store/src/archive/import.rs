@@ -26,7 +26,7 @@ pub(super) struct Import {
 impl Import {
     /// Begins on top of a commit, or of nothing.
     pub fn begin(repository: &Path, parent: Option<&str>) -> Result<Self> {
-        let mut command = git::git(repository, &["fast-import", "--quiet", "--done", "--force", "--date-format=raw"]);
+        let mut command = git::git(repository, &["fast-import", "--quiet", "--done", "--force", "--date-format=raw"])?;
         let mut child = command.stdin(Stdio::piped()).spawn().map_err(|fault| git::missing(&fault))?;
         let stdin = child.stdin.take().ok_or_else(|| git::missing(&std::io::ErrorKind::BrokenPipe.into()))?;
         let stream = BufWriter::with_capacity(1 << 16, stdin);

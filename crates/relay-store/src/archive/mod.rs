@@ -125,7 +125,7 @@ impl Archive {
 
     /// The git that is there, in its own words; a refusal where it cannot be started.
     pub fn git_version(&self) -> Result<String> {
-        Ok(git::run(git::git(self.path(), &["version"]))?.trim().to_owned())
+        git::version(self.path())
     }
 
     /// The last event that it says it has; 0 when there is nothing in it.

@@ -58,7 +58,7 @@ impl Repository {
     /// One pack of everything in these; its name.
     fn roll_up(&self, packs: &[Pack]) -> Result<String> {
         let base = self.pack_folder().join("pack");
-        let mut command = git(self.path(), &["pack-objects", "--quiet", "--stdin-packs", "--end-of-options"]);
+        let mut command = git(self.path(), &["pack-objects", "--quiet", "--stdin-packs", "--end-of-options"])?;
         let mut child = command.arg(&base).stdin(Stdio::piped()).spawn().map_err(|fault| git::missing(&fault))?;
         let lines: String = packs.iter().map(|pack| format!("{}.pack\n", pack.name)).collect();
         let told = child.stdin.take().map(|mut stdin| stdin.write_all(lines.as_bytes()));

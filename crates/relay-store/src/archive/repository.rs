@@ -47,7 +47,7 @@ impl Repository {
         let fresh = self.path.with_extension("fresh");
         let _ = fs::remove_dir_all(&fresh);
         private_folder(&fresh)?;
-        run(git(&fresh, &["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]))?;
+        run(git(&fresh, &["init", "--quiet", "--bare", "--template=", "--initial-branch=main"])?)?;
         sync_tree(&fresh).map_err(|fault| io_refusal(&fresh, &fault))?;
         point!("archive-before-naming", StoreIo);
         fs::rename(&fresh, &self.path).map_err(|fault| io_refusal(&self.path, &fault))?;
@@ -92,7 +92,7 @@ impl Repository {
     /// Moves the public ref from one commit to the next; refuses when somebody else moved it meanwhile.
     pub fn publish(&self, from: Option<&str>, to: &str) -> Result<()> {
         let nothing = "0".repeat(to.len());
-        run(git(&self.path, &["update-ref", "--end-of-options", PUBLIC, to, from.unwrap_or(&nothing)]))?;
+        run(git(&self.path, &["update-ref", "--end-of-options", PUBLIC, to, from.unwrap_or(&nothing)])?)?;
         point!("archive-after-publish", StoreIo);
         sync_folder(&self.path.join("refs/heads"))
     }

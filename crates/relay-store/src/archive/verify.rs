@@ -36,7 +36,7 @@ impl Archive {
             return Ok(None);
         }
         self.refs_are_whole(findings);
-        self.git_can_read(findings);
+        self.nothing_leads_away(findings);
         if !self.packs_are_whole(findings)? {
             return Ok(None);
         }
@@ -70,11 +70,10 @@ impl Archive {
         check(PUBLIC, &|said| said.is_empty() || is_commit(said));
     }
 
-    /// A clone goes by the configuration too.
-    fn git_can_read(&self, findings: &mut Findings) {
-        let Ok(text) = std::fs::read(self.path().join("config")) else { return };
-        if let Some(line) = config::stumbles_at(&String::from_utf8_lossy(&text)) {
-            findings.archive(PLACE, None, format!("git cannot read line {line} of config"));
+    /// git goes by more than objects and refs, and so does a clone.
+    fn nothing_leads_away(&self, findings: &mut Findings) {
+        if let Some(what) = config::stranger(self.path()) {
+            findings.archive(PLACE, None, what);
         }
     }
 
