@@ -83,10 +83,26 @@ fn a_bad_file_is_refused_by_its_name_and_nothing_changes() {
     }
 }
 
+/// Every command reads it, also those that git and coding agents wait for.
 #[test]
-fn a_file_that_cannot_be_read_is_not_the_same_as_none() {
+fn what_is_no_file_of_ours_is_refused_by_its_name_and_not_waited_for() {
     let bus = Bus::with(&["BlueLake"]);
-    std::fs::create_dir(bus.home().join("config.toml")).unwrap();
-    let message = bus.relay("BlueLake", ["status"]).fails("INPUT_INVALID").error()["message"].clone();
-    assert!(message.as_str().unwrap().contains("config.toml"), "{message}");
+    let (file, elsewhere) = (bus.home().join("config.toml"), bus.path("elsewhere.toml"));
+    std::fs::write(&elsewhere, "").unwrap();
+    let makers: [(&str, &dyn Fn()); 4] = [
+        ("is a folder", &|| std::fs::create_dir(&file).unwrap()),
+        ("is a link", &|| std::os::unix::fs::symlink(&elsewhere, &file).unwrap()),
+        ("is neither a file nor a folder", &|| {
+            assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        }),
+        ("2000000 bytes", &|| std::fs::write(&file, "#".repeat(2_000_000)).unwrap()),
+    ];
+    for (why, make) in makers {
+        make();
+        let message = bus.relay("BlueLake", ["status"]).fails("INPUT_INVALID").error()["message"].clone();
+        let message = message.as_str().unwrap();
+        assert!(message.contains(file.to_str().unwrap()) && message.contains(why), "{message}");
+        let _ = std::fs::remove_file(&file).or_else(|_| std::fs::remove_dir(&file));
+    }
+    bus.relay("BlueLake", ["status"]).success();
 }

@@ -10,7 +10,11 @@ use relay_core::domain::pattern::MAX_BYTES;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use relay_server::http;
+use relay_store::filesystem::plain_text;
 use serde::{Deserialize, Serialize};
+
+/// More than this is no configuration.
+const MOST: u64 = 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -83,12 +87,11 @@ pub fn limits(home: &Path) -> Result<Limits> {
 
 pub fn read(home: &Path) -> Result<Config> {
     let path = home.join("config.toml");
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        // None is there, or the folder cannot be entered: then the store says so.
-        Err(_) if std::fs::symlink_metadata(&path).is_err() => return Ok(Config::default()),
-        Err(fault) => return Err(refusal(&path, &fault.to_string())),
-    };
+    // None is there, or the folder cannot be entered: then the store says so.
+    if std::fs::symlink_metadata(&path).is_err() {
+        return Ok(Config::default());
+    }
+    let text = plain_text(&path, MOST).map_err(|refusal| Code::InputInvalid.refuse(refusal.message.clone()))?;
     let config: Config = toml::from_str(&text).map_err(|fault| refusal(&path, &explained(&text, &fault)))?;
     check(&config.limits).map_err(|why| refusal(&path, &why))?;
     Ok(config)
