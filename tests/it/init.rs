@@ -127,7 +127,7 @@ fn a_dry_run_shows_a_diff_and_changes_nothing() {
     let files = result["agents"][0]["files"].as_array().unwrap();
     let diff = files.iter().find(|file| file["path"] == ".claude/settings.json").unwrap()["diff"].as_str().unwrap();
     assert!(diff.starts_with("--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ "), "{diff}");
-    assert!(diff.contains("\n+    \"sandbox\": {\n") && diff.contains("allowWrite"), "relay's home is shown: {diff}");
+    assert!(diff.contains("\n+        \"SessionStart\": ["), "{diff}");
     set_up(&bus, &["--only", ALL]);
     let with = tree(&bus.repo());
     let removal = set_up(&bus, &["--remove", "--dry-run"]);
@@ -136,6 +136,25 @@ fn a_dry_run_shows_a_diff_and_changes_nothing() {
     let mut shown = command(&bus, &bus.repo(), &["--remove", "--dry-run"]);
     shown.args(["--project", &bus.key()]);
     assert_eq!(run(shown).success().result()["dry_run"], true);
+}
+
+/// Beside it lie the configuration, what hooks remember, tokens and the human's credential.
+#[test]
+fn a_sandbox_is_opened_for_the_projects_store_and_for_nothing_else() {
+    let bus = Bus::new();
+    let result = set_up(&bus, &["--only", "claude,codex,gemini"]);
+    let store = bus.store();
+    assert!(store.is_dir(), "a sandbox cannot open what is not there");
+    let own = json!([store]);
+    assert_eq!(parsed(&bus, ".claude/settings.local.json")["sandbox"]["filesystem"]["allowWrite"], own);
+    assert_eq!(parsed(&bus, ".gemini/settings.json")["tools"]["sandboxAllowedPaths"], own);
+    let line = format!("writable_roots = [{}]", json!(store));
+    assert!(read(&bus, ".codex/config.toml").contains(&line), "{}", read(&bus, ".codex/config.toml"));
+    for agent in result["agents"].as_array().unwrap() {
+        let told = agent["next"].as_array().unwrap().iter().filter(|line| line.as_str().unwrap().contains("sandbox"));
+        let told: Vec<&str> = told.map(|line| line.as_str().unwrap()).collect();
+        assert!(told.len() == 1 && told[0].contains(store.to_str().unwrap()), "{agent:#}");
+    }
 }
 
 #[test]

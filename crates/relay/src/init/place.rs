@@ -21,6 +21,9 @@ pub struct Place {
     pub relay: String,
     /// Relay's home.
     pub home: PathBuf,
+    /// Where in it this project's store is: all of it that commands in a sandbox may write to. What else is there decides
+    /// what hooks and the guard do, and who the human is.
+    pub store: PathBuf,
     /// The user's own folder.
     pub user: PathBuf,
 }
@@ -36,8 +39,8 @@ impl Place {
             );
             return Err(Code::InputInvalid.refuse(text).with("path", root.to_string_lossy()));
         }
-        let (home, user) = (home.root().to_owned(), environment::user_folder());
-        Ok(Place { root, project, relay: own_name()?, home, user })
+        let (store, home, user) = (home.folder(&project), home.root().to_owned(), environment::user_folder());
+        Ok(Place { root, project, relay: own_name()?, home, store, user })
     }
 
     /// The main work tree, where this is a linked one.
@@ -64,16 +67,11 @@ impl Place {
     }
 
     /// That a file holds a path of this machine, so that its sandbox lets commands write there.
-    pub fn says_where_home_is(&self, file: &str) -> String {
+    pub fn says_where_the_store_is(&self, file: &str) -> String {
         format!(
-            "{file} names {}, relay's home on this machine, as a folder that commands in its sandbox may write to",
-            self.home.display()
+            "{file} names {}, the project's store on this machine, as a folder that commands in its sandbox may write to",
+            self.store.display()
         )
-    }
-
-    /// Relay's home as a path that means the same to everybody who has it in the usual place.
-    pub fn portable_home(&self) -> Option<String> {
-        self.home.strip_prefix(&self.user).ok().map(|rest| format!("~/{}", rest.display()))
     }
 }
 

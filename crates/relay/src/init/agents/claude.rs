@@ -12,6 +12,9 @@ const TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|Bash";
 /// How long a hook may wait in the background for something to wake an idle agent with: a working day and a night.
 const IDLE: u32 = 24 * 60 * 60;
 
+/// The settings that are the user's own: what is in them is true of this machine only.
+const OWN: &str = ".claude/settings.local.json";
+
 pub fn traces() -> Traces {
     let kept = vec![environment::user_folder().join(".claude")];
     Traces { programs: &["claude"], kept, in_project: &[".claude", "CLAUDE.md"] }
@@ -24,10 +27,11 @@ pub fn targets(setting: &Setting<'_>) -> Vec<Target> {
         name: "relay",
         value: server(place, &[("type", "stdio".into())], &[], &[]),
     };
-    let settings = vec![Wish::Hooks { program: place.relay.clone(), events: events(place) }, writable(place)];
+    let hooks = Wish::Hooks { program: place.relay.clone(), events: events(place) };
     let mut targets = vec![
         Target::json(".mcp.json", vec![server]),
-        Target::json(".claude/settings.json", settings),
+        Target::json(".claude/settings.json", vec![hooks]),
+        Target::json(OWN, vec![writable(place)]),
         Target::skill_in(".claude"),
         Target::instructions(),
     ];
@@ -59,10 +63,16 @@ fn events(place: &Place) -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// Where commands run in a sandbox, they may write to relay's home.
+/// Where commands run in a sandbox, they may write to the project's store.
 fn writable(place: &Place) -> Wish {
-    let home = place.portable_home().unwrap_or_else(|| place.home.to_string_lossy().into_owned());
-    Wish::Word { under: vec!["sandbox", "filesystem"], name: "allowWrite", before: Vec::new(), word: home }
+    let store = place.store.to_string_lossy().into_owned();
+    Wish::Word {
+        under: vec!["sandbox", "filesystem"],
+        name: "allowWrite",
+        before: Vec::new(),
+        word: store,
+        folder: Some(place.home.clone()),
+    }
 }
 
 /// What makes it read AGENTS.md, unless both are one file.
@@ -75,10 +85,11 @@ fn import(place: &Place) -> Option<Target> {
     Some(Target { path: "CLAUDE.md".to_owned(), edit: Edit::Block(block) })
 }
 
-pub fn next() -> Vec<String> {
+pub fn next(setting: &Setting<'_>) -> Vec<String> {
     vec![
         "say yes when Claude Code asks whether it may use this folder's server `relay`, or choose it under /mcp"
             .to_owned(),
         "start Claude Code anew, and in this folder: it reads the project's hooks nowhere below".to_owned(),
+        setting.place.says_where_the_store_is(OWN),
     ]
 }

@@ -38,10 +38,15 @@ fn settings(place: &Place) -> Vec<Toml> {
     if let Some(home) = place.unusual_home() {
         entries.push(("env", Value::InlineTable(InlineTable::from_iter([("RELAY_HOME", home)]))));
     }
-    let home = place.home.to_string_lossy().into_owned();
+    let store = place.store.to_string_lossy().into_owned();
     vec![
         Toml::Table { under: "mcp_servers", name: "relay", entries },
-        Toml::Word { under: "sandbox_workspace_write", name: "writable_roots", word: home },
+        Toml::Word {
+            under: "sandbox_workspace_write",
+            name: "writable_roots",
+            word: store,
+            folder: place.home.clone(),
+        },
     ]
 }
 
@@ -73,6 +78,6 @@ pub fn next(setting: &Setting<'_>) -> Vec<String> {
         "trust this directory when Codex asks".to_owned(),
         "Codex runs hooks only after you trust them: choose it when it starts, or under /hooks".to_owned(),
         "Codex uses relay's tools without asking (default_tools_approval_mode in .codex/config.toml)".to_owned(),
-        setting.place.says_where_home_is(".codex/config.toml"),
+        setting.place.says_where_the_store_is(".codex/config.toml"),
     ]
 }

@@ -16,7 +16,7 @@ pub fn traces() -> Traces {
 
 pub fn targets(setting: &Setting<'_>) -> Vec<Target> {
     let place = setting.place;
-    let home = place.home.to_string_lossy().into_owned();
+    let store = place.store.to_string_lossy().into_owned();
     let wishes = vec![
         Wish::Member { under: vec!["mcpServers"], name: "relay", value: server(place, &[], &[], &[]) },
         Wish::Hooks { program: place.relay.clone(), events: events(place) },
@@ -25,8 +25,15 @@ pub fn targets(setting: &Setting<'_>) -> Vec<Target> {
             name: "fileName",
             before: vec!["GEMINI.md"],
             word: "AGENTS.md".to_owned(),
+            folder: None,
         },
-        Wish::Word { under: vec!["tools"], name: "sandboxAllowedPaths", before: Vec::new(), word: home },
+        Wish::Word {
+            under: vec!["tools"],
+            name: "sandboxAllowedPaths",
+            before: Vec::new(),
+            word: store,
+            folder: Some(place.home.clone()),
+        },
     ];
     vec![Target::json(".gemini/settings.json", wishes), Target::instructions(), Target::skill()]
 }
@@ -55,6 +62,6 @@ pub fn next(setting: &Setting<'_>) -> Vec<String> {
             setting.place.root.display()
         ),
         "start Gemini CLI in this folder: it reads the project's settings nowhere below".to_owned(),
-        setting.place.says_where_home_is(".gemini/settings.json"),
+        setting.place.says_where_the_store_is(".gemini/settings.json"),
     ]
 }

@@ -174,7 +174,7 @@ impl Agent {
     /// What the program still wants from the user, and what the user should know.
     pub fn next(self, setting: &Setting<'_>) -> Vec<String> {
         match self {
-            Agent::Claude => claude::next(),
+            Agent::Claude => claude::next(setting),
             Agent::Codex => codex::next(setting),
             Agent::Gemini => gemini::next(setting),
             Agent::Cursor => cursor::next(),

@@ -1,12 +1,14 @@
 //! Entries in a JSON file, with or without comments. Only what is missing or different is touched; an object that stands
 //! on one line and gets an entry is given lines.
 
+use std::path::{Path, PathBuf};
+
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
 use super::gap::{self, Gap, How};
-use super::{Fault, hooks};
+use super::{Fault, hooks, is_ours, is_said};
 
 pub type Json = CstInputValue;
 
@@ -20,8 +22,15 @@ pub enum Wish {
     Member { under: Vec<&'static str>, name: &'static str, value: Json },
     /// What the program asks of such a file whatever is in it: put in where it is missing.
     Needed { name: &'static str, value: Json },
-    /// A word in a list of words; where there is no list, these stand before it.
-    Word { under: Vec<&'static str>, name: &'static str, before: Vec<&'static str>, word: String },
+    /// A word in a list of words; where there is no list, these stand before it. Other words that name something in a folder of
+    /// relay's are relay's too, and give way to this one.
+    Word {
+        under: Vec<&'static str>,
+        name: &'static str,
+        before: Vec<&'static str>,
+        word: String,
+        folder: Option<PathBuf>,
+    },
     /// Groups of hooks by event, or hooks without groups; relay's by the command in them.
     Hooks { program: String, events: Vec<(&'static str, Json)> },
 }
@@ -124,7 +133,9 @@ impl Wish {
                     root.insert(0, name, value.clone());
                 }
             }
-            Wish::Word { under, name, before, word } => put_word(&descend(root, under)?, name, before, word)?,
+            Wish::Word { under, name, before, word, folder } => {
+                put_word(&descend(root, under)?, name, before, word, folder.as_deref())?;
+            }
             Wish::Hooks { program, events } => hooks::put(&descend(root, &["hooks"])?, program, events)?,
         }
         Ok(())
@@ -139,8 +150,8 @@ impl Wish {
                 }
             }),
             Wish::Needed { .. } => {}
-            Wish::Word { under, name, before, word } => {
-                take_under(root, under, &|object| take_word(object, name, before, word));
+            Wish::Word { under, name, before, word, folder } => {
+                take_under(root, under, &|object| take_word(object, name, before, word, folder.as_deref()));
             }
             Wish::Hooks { program, .. } => take_under(root, &["hooks"], &|object| hooks::take(object, program)),
         }
@@ -158,10 +169,10 @@ impl Wish {
                 how.map(|how| Gap::vital(how, called(under, name)))
             }
             Wish::Needed { name, .. } => root.get(name).is_none().then(|| Gap::vital(How::Missing, *name)),
-            Wish::Word { under, name, word, .. } => {
+            Wish::Word { under, name, word, folder, .. } => {
                 let is_in = at(root, under, name).is_some_and(|found| {
-                    found == word.as_str()
-                        || found.as_array().is_some_and(|words| words.iter().any(|found| found == word.as_str()))
+                    let words = found.as_array().map_or(std::slice::from_ref(found), Vec::as_slice);
+                    is_said(words.iter().filter_map(Value::as_str), word, folder.as_deref())
                 });
                 (!is_in).then(|| Gap::minor(How::Missing, format!("{word} in {}", called(under, name))))
             }
@@ -226,14 +237,20 @@ fn words(array: &CstArray) -> Vec<(CstNode, Option<String>)> {
     array.elements().into_iter().map(|node| (node.clone(), word(&node))).collect()
 }
 
-fn put_word(object: &CstObject, name: &str, before: &[&str], word: &str) -> Result<(), Fault> {
+fn put_word(object: &CstObject, name: &str, before: &[&str], word: &str, folder: Option<&Path>) -> Result<(), Fault> {
     let Some(member) = object.get(name) else {
         let words = before.iter().copied().chain([word]).map(Json::from).collect();
         object.append(name, Json::Array(words));
         return Ok(());
     };
     if let Some(array) = member.array_value() {
-        if !words(&array).iter().any(|(_, found)| found.as_deref() == Some(word)) {
+        let is_there = words(&array).iter().any(|(_, found)| found.as_deref() == Some(word));
+        for (node, found) in words(&array) {
+            if found.is_some_and(|found| found != word && is_ours(&found, word, folder)) {
+                node.remove();
+            }
+        }
+        if !is_there {
             array.append(word.into());
         }
         return Ok(());
@@ -241,15 +258,17 @@ fn put_word(object: &CstObject, name: &str, before: &[&str], word: &str) -> Resu
     let one = member.value().and_then(|value| value.as_string_lit()).and_then(|text| text.decoded_value().ok());
     match one.ok_or_else(|| format!("has something else than a list in `{name}`"))? {
         one if one == word => {}
+        one if is_ours(&one, word, folder) => member.set_value(Json::Array(vec![word.into()])),
         one => member.set_value(Json::Array(vec![one.into(), word.into()])),
     }
     Ok(())
 }
 
-fn take_word(object: &CstObject, name: &str, before: &[&str], word: &str) {
+fn take_word(object: &CstObject, name: &str, before: &[&str], word: &str, folder: Option<&Path>) {
     let Some(array) = object.array_value(name) else { return };
-    let (ours, others): (Vec<_>, Vec<_>) =
-        words(&array).into_iter().partition(|(_, found)| found.as_deref() == Some(word));
+    let (ours, others): (Vec<_>, Vec<_>) = words(&array)
+        .into_iter()
+        .partition(|(_, found)| found.as_deref().is_some_and(|found| is_ours(found, word, folder)));
     if ours.is_empty() {
         return;
     }

@@ -10,6 +10,8 @@ mod json;
 mod toml;
 mod whole;
 
+use std::path::Path;
+
 pub use block::Block;
 pub use gap::{Gap, How};
 pub use hooks::{Handler, Line, handlers};
@@ -91,6 +93,17 @@ impl Edit {
             Edit::Toml(_) | Edit::Block(_) | Edit::Whole(_) => text.trim().is_empty(),
         }
     }
+}
+
+/// A word in a list that relay put there: this one, or any that names something in this folder of relay's.
+fn is_ours(found: &str, word: &str, folder: Option<&Path>) -> bool {
+    found == word || folder.is_some_and(|folder| Path::new(found).starts_with(folder))
+}
+
+/// Whether the word is among these, and no other of relay's.
+fn is_said<'a>(words: impl Iterator<Item = &'a str>, word: &str, folder: Option<&Path>) -> bool {
+    let mut ours = words.filter(|found| is_ours(found, word, folder)).peekable();
+    ours.peek().is_some() && ours.all(|found| found == word)
 }
 
 fn around_mark(text: &str, edit: impl FnOnce(&str) -> Result<String, Fault>) -> Result<String, Fault> {

@@ -2,19 +2,20 @@
 //! is changed where it stands, inline or not.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, Value};
 
-use super::Fault;
 use super::gap::{self, Gap, How};
+use super::{Fault, is_ours, is_said};
 
 /// One thing that relay wants to stand in a file.
 #[derive(Debug, Clone)]
 pub enum Setting {
     /// A table, relay's by its name. What somebody added inside stays.
     Table { under: &'static str, name: &'static str, entries: Vec<(&'static str, Value)> },
-    /// A word in a list of words.
-    Word { under: &'static str, name: &'static str, word: String },
+    /// A word in a list of words. Other words that name something in this folder of relay's are relay's too, and give way to it.
+    Word { under: &'static str, name: &'static str, word: String, folder: PathBuf },
 }
 
 pub fn put(settings: &[Setting], text: &str) -> Result<String, Fault> {
@@ -100,11 +101,13 @@ impl Setting {
                 let inner = table(table(document.as_table_mut(), under, true)?, name, false)?;
                 entries.iter().for_each(|(key, value)| set(inner, key, value));
             }
-            Setting::Word { under, name, word } => {
+            Setting::Word { under, name, word, folder } => {
                 let outer = table(document.as_table_mut(), under, false)?;
                 let list = outer.entry(name).or_insert_with(|| Item::Value(Array::new().into()));
                 let list = list.as_array_mut();
-                push(list.ok_or_else(|| format!("has something else than a list in `{under}.{name}`"))?, word);
+                let list = list.ok_or_else(|| format!("has something else than a list in `{under}.{name}`"))?;
+                take_words(list, word, folder);
+                push(list, word);
             }
         }
         Ok(())
@@ -123,16 +126,17 @@ impl Setting {
                     Ok(())
                 }),
             },
-            Setting::Word { under, name, word } => {
+            Setting::Word { under, name, word, folder } => {
                 let words = outer.get(name).and_then(Item::as_array);
-                let is_in = words.is_some_and(|words| words.iter().any(|found| found.as_str() == Some(word)));
-                let is_all = words.is_some_and(|words| words.len() == 1)
+                let is_ours = |found: &Value| found.as_str().is_some_and(|found| is_ours(found, word, Some(folder)));
+                let is_in = words.is_some_and(|words| words.iter().any(is_ours));
+                let is_all = words.is_some_and(|words| words.iter().all(is_ours))
                     && outer.as_table_like().is_some_and(|outer| outer.len() == 1);
                 match outer {
                     _ if !is_in => Ok(text.to_owned()),
                     Item::Table(outer) if is_all => Ok(cut(text, outer)),
                     _ => in_place(text, |document| {
-                        take_word(&mut document[under], name, word);
+                        take_word(&mut document[under], name, word, folder);
                         Ok(())
                     }),
                 }
@@ -154,9 +158,9 @@ impl Setting {
                 let how = gap::of(found.is_some(), is_reached || entries.iter().all(has));
                 how.map(|how| Gap::vital(how, format!("{under}.{name}")))
             }
-            Setting::Word { under, name, word } => {
+            Setting::Word { under, name, word, folder } => {
                 let list = root.get(*under).and_then(|outer| outer.get(name)).and_then(toml::Value::as_array);
-                let is_in = list.is_some_and(|list| list.iter().any(|found| found.as_str() == Some(word)));
+                let is_in = is_said(list.into_iter().flatten().filter_map(toml::Value::as_str), word, Some(folder));
                 (!is_in).then(|| Gap::minor(How::Missing, format!("{word} in {under}.{name}")))
             }
         }
@@ -261,10 +265,18 @@ fn push(list: &mut Array, word: &str) {
     list.push_formatted(Value::from(word).decorated(format!("{said}\n{indent}"), ""));
 }
 
-fn take_word(outer: &mut Item, name: &str, word: &str) {
+fn take_word(outer: &mut Item, name: &str, word: &str, folder: &Path) {
     let Some(outer) = outer.as_table_like_mut() else { return };
     let Some(list) = outer.get_mut(name).and_then(Item::as_array_mut) else { return };
-    let place = |list: &Array| list.iter().position(|value| value.as_str() == Some(word));
+    take_words(list, word, folder);
+    if list.is_empty() {
+        outer.remove(name);
+    }
+}
+
+fn take_words(list: &mut Array, word: &str, folder: &Path) {
+    let is_ours = |value: &Value| value.as_str().is_some_and(|found| is_ours(found, word, Some(folder)));
+    let place = |list: &Array| list.iter().position(is_ours);
     while let Some(at) = place(list) {
         let taken = list.remove(at);
         // What is said of the one before stands in front of this one.
@@ -274,9 +286,6 @@ fn take_word(outer: &mut Item, name: &str, word: &str) {
             Some(next) => next.set_prefix(format!("{said}{}", text(next.prefix()))),
             None => list.set_trailing(format!("{said}{after}{}", text(Some(list.trailing())))),
         }
-    }
-    if list.is_empty() {
-        outer.remove(name);
     }
 }
 

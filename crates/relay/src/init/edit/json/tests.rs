@@ -16,7 +16,13 @@ fn hooks() -> Wish {
 }
 
 fn names() -> Wish {
-    Wish::Word { under: vec!["context"], name: "fileName", before: vec!["GEMINI.md"], word: "AGENTS.md".to_owned() }
+    Wish::Word {
+        under: vec!["context"],
+        name: "fileName",
+        before: vec!["GEMINI.md"],
+        word: "AGENTS.md".to_owned(),
+        folder: None,
+    }
 }
 
 fn put_in(wishes: &[Wish], text: &str) -> String {
@@ -226,4 +232,23 @@ proptest! {
             prop_assert_eq!(left, text);
         }
     }
+}
+
+#[test]
+fn where_the_store_was_gives_way_to_where_it_is() {
+    let store = Wish::Word {
+        under: Vec::new(),
+        name: "roots",
+        before: Vec::new(),
+        word: "/state/relay/shop-1".to_owned(),
+        folder: Some("/state/relay".into()),
+    };
+    let store = std::slice::from_ref(&store);
+    let before = r#"{"roots": ["/a", "/state/relay", "/state/relay/old-2", "/state/relayed"]}"#;
+    assert!(!holds(store, before));
+    let found: Value = serde_json::from_str(&put_in(store, before)).unwrap_or_default();
+    assert_eq!(found["roots"], serde_json::json!(["/a", "/state/relayed", "/state/relay/shop-1"]));
+    let left: Value = serde_json::from_str(&take(store, before).unwrap_or_default()).unwrap_or_default();
+    assert_eq!(left["roots"], serde_json::json!(["/a", "/state/relayed"]));
+    assert!(put_in(store, r#"{"roots": "/state/relay/old-2"}"#).contains(r#"["/state/relay/shop-1"]"#));
 }

@@ -7,12 +7,17 @@ fn settings() -> Vec<Setting> {
             name: "relay",
             entries: vec![("command", "relay".into()), ("args", Value::Array(["mcp"].into_iter().collect()))],
         },
-        Setting::Word { under: "sandbox_workspace_write", name: "writable_roots", word: "/state/relay".to_owned() },
+        Setting::Word {
+            under: "sandbox_workspace_write",
+            name: "writable_roots",
+            word: "/state/relay/shop-1".to_owned(),
+            folder: "/state/relay".into(),
+        },
     ]
 }
 
 const OURS: &str = "[mcp_servers.relay]\ncommand = \"relay\"\nargs = [\"mcp\"]\n";
-const ROOTS: &str = "[sandbox_workspace_write]\nwritable_roots = [\"/state/relay\"]\n";
+const ROOTS: &str = "[sandbox_workspace_write]\nwritable_roots = [\"/state/relay/shop-1\"]\n";
 
 /// What comes of putting them in; taking them out again gives the text as it was.
 #[track_caller]
@@ -44,7 +49,7 @@ fn what_was_written_around_it_since_stays() {
     let with = put(&settings(), "x = 1\n").unwrap_or_default();
     let more = "[mcp_servers.relay.tools.send]\napproval_mode = \"prompt\"\n\n# mine\n[tui]\ny = 1\n";
     let edited =
-        with.replace("[sandbox", &format!("{more}\n# about roots\n[sandbox")).replace("relay\"]", "relay\", \"/b\"]");
+        with.replace("[sandbox", &format!("{more}\n# about roots\n[sandbox")).replace("shop-1\"]", "shop-1\", \"/b\"]");
     let left = take(&settings(), &edited).unwrap_or_default();
     assert_eq!(
         left,
@@ -55,10 +60,10 @@ fn what_was_written_around_it_since_stays() {
 #[test]
 fn lists_and_inline_tables_stay_as_they_are_written() {
     for (roots, with_ours) in [
-        ("[\n    \"/a\", # one\n    \"/b\",\n]", "[\n    \"/a\", # one\n    \"/b\",\n    \"/state/relay\",\n]"),
-        ("[\n  \"/a\", # one\n  # more\n]", "[\n  \"/a\", # one\n  # more\n  \"/state/relay\",\n]"),
-        ("[\n  \"/a\" # one\n  ]", "[\n  \"/a\", # one\n  \"/state/relay\"\n  ]"),
-        ("[\"/a\"]", "[\"/a\", \"/state/relay\"]"),
+        ("[\n    \"/a\", # one\n    \"/b\",\n]", "[\n    \"/a\", # one\n    \"/b\",\n    \"/state/relay/shop-1\",\n]"),
+        ("[\n  \"/a\", # one\n  # more\n]", "[\n  \"/a\", # one\n  # more\n  \"/state/relay/shop-1\",\n]"),
+        ("[\n  \"/a\" # one\n  ]", "[\n  \"/a\", # one\n  \"/state/relay/shop-1\"\n  ]"),
+        ("[\"/a\"]", "[\"/a\", \"/state/relay/shop-1\"]"),
     ] {
         let text =
             |roots: &str| format!("[sandbox_workspace_write]\nwritable_roots = {roots}\nnetwork_access = true\n");
@@ -115,4 +120,15 @@ fn what_is_no_toml_is_left_alone() {
     assert!(fault.starts_with("is no TOML: line 2: "), "{fault}");
     assert!(put(&settings(), "mcp_servers = 3\n").is_err());
     assert!(put(&settings(), "[sandbox_workspace_write]\nwritable_roots = \"/a\"\n").is_err());
+}
+
+#[test]
+fn where_the_store_was_gives_way_to_where_it_is() {
+    let before = "[sandbox_workspace_write]\nwritable_roots = [\"/a\", \"/state/relay\", \"/state/relay/old-2\", \"/state/relayed\"]\n";
+    let after = put(&settings()[1..], before).unwrap_or_default();
+    let roots = "writable_roots = [\"/a\", \"/state/relayed\", \"/state/relay/shop-1\"]\n";
+    assert!(after.contains(roots) && holds(&settings()[1..], &after), "{after}");
+    assert!(!holds(&settings()[1..], before));
+    let left = take(&settings()[1..], before).unwrap_or_default();
+    assert!(left.contains("writable_roots = [\"/a\", \"/state/relayed\"]\n"), "{left}");
 }
