@@ -67,6 +67,7 @@ mod i12_steps;
 mod init;
 mod init_real;
 mod init_remove;
+mod init_safe;
 mod interrupted;
 mod line;
 mod listening;

@@ -1,12 +1,14 @@
 //! One file of somebody else's: found without being led out of the project, read as text, and replaced in one step.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use relay_core::error::{Kind, Refusal};
 use relay_store::fresh::Fresh;
+use relay_store::repository;
 
 /// Why nothing was done with a file, as the end of a sentence, and what sort of trouble that is.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,8 +119,33 @@ impl Found {
     }
 }
 
-/// Where a path leads, which must be a file or nothing, in the project.
+/// Whether a path from the root is one that relay could have written: it stays below the root, and out of git's folder.
+pub fn is_below(path: &str) -> bool {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(name) if !is_gits(name));
+    !path.is_empty() && Path::new(path).components().all(is_plain)
+}
+
+/// Not every file system tells large letters from small ones.
+fn is_gits(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
+}
+
+/// Where a path leads, which must be a file or nothing, in the project and not in git's folder: what stands there is run.
 fn inside(root: &Path, path: &Path) -> Result<PathBuf, Trouble> {
+    let place = in_project(root, path)?;
+    let below = place.strip_prefix(root).unwrap_or(&place);
+    let is_git =
+        |folder: &&Path| folder.file_name().is_some_and(is_gits) || repository::is_bare_repository(&root.join(folder));
+    match below.ancestors().filter(|folder| !folder.as_os_str().is_empty()).find(is_git) {
+        Some(folder) => Err(Trouble::input(format!(
+            "leads into {}, which is git's, and relay writes nothing there",
+            folder.display()
+        ))),
+        None => Ok(place),
+    }
+}
+
+fn in_project(root: &Path, path: &Path) -> Result<PathBuf, Trouble> {
     let leads_out = || Trouble::input("leads out of the project, and relay writes nothing there");
     if fs::symlink_metadata(path).is_ok() {
         let place =
@@ -137,5 +164,37 @@ fn inside(root: &Path, path: &Path) -> Result<PathBuf, Trouble> {
         _ if !real.starts_with(root) => Err(leads_out()),
         true => Ok(real.join(rest)),
         false => Err(Trouble::input(format!("cannot be made: {} is no folder", above.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_relay_could_not_have_written_is_told() {
+        for path in [".mcp.json", ".claude/skills/relay/SKILL.md", ".github/hooks/relay.json", ".gitignore"] {
+            assert!(is_below(path), "{path}");
+        }
+        for path in ["", "/etc/passwd", "../a", "a/../../b", ".git/config", ".GIT/hooks/x", "sub/.git/config", "./.git"]
+        {
+            assert!(!is_below(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_found_in_gits_folder_whatever_it_is_called() {
+        let folder = tempfile::tempdir().unwrap_or_else(|fault| panic!("{fault}"));
+        let root = fs::canonicalize(folder.path()).unwrap_or_else(|fault| panic!("{fault}"));
+        for git in [".git", "apart"] {
+            assert!(fs::create_dir_all(root.join(git).join("objects")).is_ok());
+            assert!(fs::create_dir_all(root.join(git).join("refs")).is_ok());
+            assert!(fs::write(root.join(git).join("HEAD"), "ref: refs/heads/main\n").is_ok());
+            for path in [format!("{git}/HEAD"), format!("{git}/hooks/pre-commit")] {
+                let trouble = Found::at(&root, &path).err().unwrap_or_else(|| panic!("{path} was taken"));
+                assert!(trouble.why.contains(&format!("leads into {git}, which is git's")), "{}", trouble.why);
+            }
+        }
+        assert!(Found::at(&root, ".gitattributes").is_ok());
     }
 }

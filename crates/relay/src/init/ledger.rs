@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::agents::Agent;
+use super::file::is_below;
 
 #[derive(Debug)]
 pub struct Ledger {
@@ -30,6 +31,14 @@ struct Manifest {
     files: Vec<Entry>,
     /// Folders that relay made.
     folders: BTreeSet<(Option<String>, String)>,
+}
+
+impl Manifest {
+    fn believed(mut self) -> Self {
+        self.files.retain(|entry| is_below(&entry.path));
+        self.folders.retain(|(_, folder)| is_below(folder));
+        self
+    }
 }
 
 /// One file that relay has a part in.
@@ -166,7 +175,8 @@ impl Ledger {
         here.sort_by_key(|folder| std::cmp::Reverse(folder.matches('/').count()));
         for folder in here {
             let path = root.join(&folder);
-            if fs::remove_dir(&path).is_ok() || !path.exists() {
+            let is_here = fs::canonicalize(&path).is_ok_and(|real| real == path);
+            if (is_here && fs::remove_dir(&path).is_ok()) || !path.exists() {
                 self.manifest.folders.remove(&(self.tree.clone(), folder));
             }
         }
@@ -215,10 +225,11 @@ impl Ledger {
     }
 }
 
+/// Others can write it: a sandboxed agent, for one. So it is not believed of any path that relay could not have written.
 fn manifest(folder: &Path) -> Result<Manifest> {
     let path = folder.join("manifest.json");
     match fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text).map_err(|fault| {
+        Ok(text) => serde_json::from_str(&text).map(Manifest::believed).map_err(|fault| {
             let text = format!(
                 "{} cannot be read: {fault}; move it away, and `relay init --remove` takes out what it finds",
                 path.display()

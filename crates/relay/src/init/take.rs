@@ -62,10 +62,10 @@ impl Work {
         edit: Option<&Edit>,
     ) -> Result<Option<(Action, Option<String>)>, Trouble> {
         if let Some(entry) = entry.filter(|entry| entry.exact && hash(text) == entry.after) {
-            return Ok(Some(match &entry.before {
-                Some(before) => (Action::Restored, Some(self.ledger.copy(before)?)),
-                None => (Action::Removed, None),
-            }));
+            let before = entry.before.as_ref().map(|before| self.ledger.copy(before)).transpose()?;
+            if edit.is_none_or(|edit| comes_from(edit, before.as_deref().unwrap_or_default(), text)) {
+                return Ok(Some((if before.is_some() { Action::Restored } else { Action::Removed }, before)));
+            }
         }
         let Some(edit) = edit else {
             let copy = entry
@@ -108,6 +108,13 @@ impl Work {
             text.is_some_and(|text| self.edit_of(&path).is_some_and(|edit| has_part(&edit, &text)))
         })
     }
+}
+
+/// Whether a text is this one with relay's part in it, whichever relay put that in: others can write to the ledger, and what they
+/// put there must not get into a file by way of relay.
+fn comes_from(edit: &Edit, before: &str, text: &str) -> bool {
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    edit.put(before).is_ok_and(|put| put == text) || edit.take(text).is_ok_and(|left| bare(&left) == bare(before))
 }
 
 fn has_part(edit: &Edit, text: &str) -> bool {

@@ -1,0 +1,90 @@
+//! What a stranger may have put into a project, or into the store that a sandbox lets commands write to: `relay init` is led
+//! nowhere by it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::bus::Bus;
+use crate::init::{actions, init, read, set_up, write};
+
+fn hash(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    relay_core::domain::event::hex(&Sha256::digest(text.as_bytes()))
+}
+
+#[test]
+fn a_link_into_gits_folder_is_not_followed() {
+    let bus = Bus::new();
+    let git = bus.repo().join(".git");
+    let config = fs::read_to_string(git.join("config")).unwrap();
+    fs::create_dir_all(git.join("hooks")).unwrap();
+    fs::write(git.join("hooks/pre-commit"), "#!/bin/sh\n").unwrap();
+    symlink(".git/config", bus.repo().join("AGENTS.md")).unwrap();
+    symlink(".git/hooks/pre-commit", bus.repo().join("CLAUDE.md")).unwrap();
+    fs::create_dir(bus.repo().join(".claude")).unwrap();
+    symlink("../.git", bus.repo().join(".claude/skills")).unwrap();
+    let run = init(&bus, &bus.repo(), &["--only", "claude"]);
+    assert_eq!(run.status, 2, "{}", run.stdout);
+    let claude = actions(&run.result(), "claude");
+    for path in ["AGENTS.md", "CLAUDE.md", ".claude/skills/relay/SKILL.md"] {
+        assert_eq!(claude[path], "failed", "{path}");
+    }
+    assert!(run.stdout.contains("leads into .git, which is git's"), "{}", run.stdout);
+    assert_eq!(fs::read_to_string(git.join("config")).unwrap(), config);
+    assert_eq!(fs::read_to_string(git.join("hooks/pre-commit")).unwrap(), "#!/bin/sh\n");
+    assert!(!git.join("relay").exists());
+}
+
+/// The manifest as somebody else left it, with a copy of what it says was there before.
+fn forged(bus: &Bus, path: &str, now: &str, before: &str) {
+    let folder = bus.store().join("init");
+    let file = folder.join("manifest.json");
+    let mut manifest: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let files = manifest["files"].as_array_mut().unwrap();
+    files.retain(|entry| entry["path"] != path);
+    let entry = json!({
+        "tree": null, "path": path, "agents": ["claude"], "before": hash(before), "after": hash(now), "exact": true,
+    });
+    files.push(entry);
+    fs::write(folder.join(hash(before)), before).unwrap();
+    fs::write(file, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn what_the_ledger_says_of_gits_folder_and_of_folders_elsewhere_is_not_believed() {
+    let bus = Bus::new();
+    set_up(&bus, &["--only", "claude"]);
+    let git = bus.repo().join(".git/config");
+    let config = fs::read_to_string(&git).unwrap();
+    forged(&bus, ".git/config", &config, "[core]\n\tfsmonitor = evil\n");
+    let (elsewhere, behind) = (bus.path("elsewhere"), bus.path("behind"));
+    fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir_all(behind.join("inner")).unwrap();
+    symlink(&behind, bus.repo().join("link")).unwrap();
+    let file = bus.store().join("init/manifest.json");
+    let mut manifest: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let folders = manifest["folders"].as_array_mut().unwrap();
+    for folder in [elsewhere.to_str().unwrap(), "../elsewhere", "link/inner"] {
+        folders.push(json!([null, folder]));
+    }
+    fs::write(&file, manifest.to_string()).unwrap();
+    set_up(&bus, &["--remove"]);
+    assert_eq!(fs::read_to_string(&git).unwrap(), config);
+    assert!(elsewhere.is_dir() && behind.join("inner").is_dir());
+    assert!(!bus.repo().join(".mcp.json").exists(), "what is relay's goes all the same");
+}
+
+#[test]
+fn what_was_there_before_is_put_back_only_where_it_was() {
+    let bus = Bus::new();
+    write(&bus, ".claude/settings.json", "{\"model\":\"x\"}");
+    set_up(&bus, &["--only", "claude"]);
+    let evil = "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"./evil\"}]}]}}";
+    forged(&bus, ".claude/settings.json", &read(&bus, ".claude/settings.json"), evil);
+    let removed = set_up(&bus, &["--remove"]);
+    assert_eq!(actions(&removed, "claude")[".claude/settings.json"], "changed");
+    let left = read(&bus, ".claude/settings.json");
+    assert!(!left.contains("evil") && !left.contains("relay") && left.contains("\"model\""), "{left}");
+}
