@@ -4,6 +4,7 @@
 //! `relay guard install` puts two hooks where git looks for them and never in the place of somebody else's; they call
 //! `relay guard pre-commit` and `relay guard pre-push`, which let git go on whenever they cannot tell.
 
+mod call;
 mod install;
 mod owner;
 mod place;
@@ -37,12 +38,6 @@ impl Hook {
             Hook::PreCommit => "pre-commit",
             Hook::PrePush => "pre-push",
         }
-    }
-
-    /// Whether a text that somebody wrote calls the guard for this hook.
-    fn is_called_in(self, text: &[u8]) -> bool {
-        let call = format!("guard {}", self.as_str());
-        text.windows(call.len()).any(|window| window == call.as_bytes())
     }
 }
 

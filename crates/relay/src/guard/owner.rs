@@ -7,6 +7,7 @@ use relay_store::hooks::Hooks;
 use serde_json::json;
 
 use super::Hook;
+use super::call::is_called_in;
 use super::place::{Found, Place};
 
 /// Files in which lefthook finds what to run.
@@ -97,7 +98,7 @@ impl Owner {
 
     /// The file in which this hook's call of the guard stands, where it does.
     pub fn calls(&self, hooks: &Hooks, hook: Hook) -> Option<PathBuf> {
-        let says_it = |file: &PathBuf| std::fs::read(file).is_ok_and(|text| hook.is_called_in(&text));
+        let says_it = |file: &PathBuf| std::fs::read(file).is_ok_and(|text| is_called_in(&text, hook));
         self.additions(hooks).into_iter().map(|addition| addition.file).find(says_it)
     }
 

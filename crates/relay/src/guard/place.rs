@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use relay_core::store::Result;
 
 use super::Hook;
+use super::call::is_called_in;
 use super::install::unwritable;
 use super::script::{Author, BEFORE, author};
 
@@ -81,7 +82,7 @@ fn found(path: &Path, hook: Hook) -> Result<Found> {
         // relay makes no links, so one that leads to a text of relay's is somebody else's.
         Author::Relay { made_folder } if !link.is_symlink() => Found::Relays { text, made_folder },
         Author::Both => Found::Changed,
-        Author::Another if hook.is_called_in(&text) => Found::Calls,
+        Author::Another if is_called_in(&text, hook) => Found::Calls,
         _ => Found::Foreign(text),
     })
 }
