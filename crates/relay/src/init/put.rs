@@ -25,12 +25,12 @@ impl Work {
             if !self.dry_run {
                 self.ledger.is_there(path, agents, &after)?;
             }
-            return Ok(Outcome::new(path, Action::Unchanged));
+            return Ok(Outcome::new(path, Action::Unchanged).warning(edit.strange(&after)));
         }
         // Before anything is touched: what would be written must say what is meant.
         must_hold(edit, &after)?;
         let action = if before.is_some() { Action::Changed } else { Action::Created };
-        let outcome = Outcome::new(path, action);
+        let outcome = Outcome::new(path, action).warning(edit.strange(&after));
         if self.dry_run {
             return Ok(outcome.diff(diff::unified(path, before, Some(&after))));
         }

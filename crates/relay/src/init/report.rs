@@ -33,6 +33,9 @@ pub struct Outcome {
     action: Action,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    /// What stands in relay's own entry there, and is not relay's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_relays: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
     /// What to write there instead of relay.
@@ -44,7 +47,15 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn new(path: &str, action: Action) -> Self {
-        Outcome { path: path.to_owned(), action, why: None, diff: None, by_hand: None, kind: None }
+        Outcome {
+            path: path.to_owned(),
+            action,
+            why: None,
+            not_relays: Vec::new(),
+            diff: None,
+            by_hand: None,
+            kind: None,
+        }
     }
 
     pub fn failed(path: &str, trouble: &Trouble) -> Self {
@@ -54,6 +65,11 @@ impl Outcome {
     #[must_use]
     pub fn because(self, why: String) -> Self {
         Outcome { why: Some(why), ..self }
+    }
+
+    #[must_use]
+    pub fn warning(self, not_relays: Vec<String>) -> Self {
+        Outcome { not_relays, ..self }
     }
 
     #[must_use]
@@ -79,6 +95,15 @@ impl Report {
         self.agents.entry(agent).or_default().1.extend(next);
     }
 
+    /// What is left to the user. Nobody is told to trust a server of which not all is relay's.
+    fn next(&self, agent: Agent) -> Vec<String> {
+        let Some((files, next)) = self.agents.get(&agent) else { return Vec::new() };
+        match files.iter().find(|file| !file.not_relays.is_empty()) {
+            Some(file) => vec![format!("look at {} before you trust the server `relay` in it", file.path)],
+            None => next.clone(),
+        }
+    }
+
     pub fn file(&mut self, agents: &BTreeSet<Agent>, outcome: &Outcome) {
         for agent in agents {
             self.agents.entry(*agent).or_default().0.push(outcome.clone());
@@ -91,8 +116,8 @@ impl Report {
         let status = self.files.iter().filter_map(|file| file.kind).map(Kind::exit_status).max().unwrap_or(0);
         // Whoever has nothing of relay's is not worth a word when it is taken out.
         let told: Vec<_> = self.agents.iter().filter(|(_, (files, _))| !(wanted.remove && files.is_empty())).collect();
-        let agent = |(agent, (files, next)): &(&Agent, &(Vec<Outcome>, Vec<String>))| {
-            let because = found.get(agent);
+        let agent = |(agent, (files, _)): &(&Agent, &(Vec<Outcome>, Vec<String>))| {
+            let (because, next) = (found.get(agent), self.next(**agent));
             json!({"name": agent, "detected": because.is_some(), "because": because, "files": files, "next": next})
         };
         let agents: Vec<_> = told.iter().map(agent).collect();
@@ -106,8 +131,8 @@ impl Report {
             "notes": notes,
         });
         let mut text = String::new();
-        for (agent, (files, next)) in told {
-            text.push_str(&of_agent(*agent, files, next, found.get(agent), wanted));
+        for (agent, (files, _)) in told {
+            text.push_str(&of_agent(*agent, files, &self.next(*agent), found.get(agent), wanted));
         }
         text.push_str(&self.closing(place, wanted, &notes));
         (Said { result, text, signals: Vec::new(), next: Vec::new() }, status)
@@ -152,8 +177,14 @@ fn of_agent(agent: Agent, files: &[Outcome], next: &[String], because: Option<&S
         };
         let why = file.why.as_ref().map(|why| format!(": {}", escape_line(why))).unwrap_or_default();
         let _ = writeln!(text, "  {mark} {}{why}", escape_line(&file.path));
+        if !file.not_relays.is_empty() {
+            let names = escape_line(&file.not_relays.join(", "));
+            let _ = writeln!(text, "  {} relay did not write {names} in it", "warning:".yellow().bold());
+        }
     }
-    let is_fresh = files.iter().any(|file| matches!(file.action, Action::Created | Action::Changed));
+    let is_new =
+        |file: &Outcome| matches!(file.action, Action::Created | Action::Changed) || !file.not_relays.is_empty();
+    let is_fresh = files.iter().any(is_new);
     for line in next.iter().filter(|_| is_fresh || wanted.remove) {
         let _ = writeln!(text, "  next: {}", escape_line(line));
     }

@@ -8,12 +8,10 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 use serde_json::Value;
 
 use super::gap::{self, Gap, How};
-use super::{Fault, hooks, is_ours, is_said};
+use super::strange::ADDRESSES;
+use super::{Fault, hooks, is_ours, is_said, strange};
 
 pub type Json = CstInputValue;
-
-/// Where an entry names one of these, somebody reaches relay through a server, and meant that.
-const ADDRESSES: [&str; 3] = ["url", "httpUrl", "serverUrl"];
 
 /// One thing that relay wants to stand in a file.
 #[derive(Debug, Clone)]
@@ -99,6 +97,18 @@ pub fn is_in(wishes: &[Wish], text: &str) -> bool {
 
 fn at<'a>(root: &'a Value, under: &[&str], name: &str) -> Option<&'a Value> {
     under.iter().chain([&name]).try_fold(root, |value, name| value.get(name))
+}
+
+/// What is in relay's entries beyond what relay wants there.
+pub fn strange(wishes: &[Wish], text: &str) -> Vec<String> {
+    let Ok(root) = jsonc_parser::parse_to_serde_value::<Value>(text, &options()) else { return Vec::new() };
+    let of = |wish: &Wish| {
+        let Wish::Member { under, name, value } = wish else { return Vec::new() };
+        let found = at(&root, under, name);
+        let path = [under.as_slice(), &[*name]].concat().join(".");
+        found.map(|found| strange::strange(&path, found, Some(&plain(value)))).unwrap_or_default()
+    };
+    wishes.iter().flat_map(of).collect()
 }
 
 /// Nothing is left but what every such file has.

@@ -7,6 +7,7 @@ mod block;
 mod gap;
 mod hooks;
 mod json;
+mod strange;
 mod toml;
 mod whole;
 
@@ -82,6 +83,16 @@ impl Edit {
             Edit::Toml(settings) => toml::is_in(settings, text),
             Edit::Block(block) => block.take(text).is_ok_and(|without| without != text),
             Edit::Whole(_) => self.take(text).as_deref() != Ok(text),
+        }
+    }
+
+    /// What relay's own entries say beyond what relay writes.
+    pub fn strange(&self, text: &str) -> Vec<String> {
+        let text = text.strip_prefix(MARK).unwrap_or(text);
+        match self {
+            Edit::Json(wishes) => json::strange(wishes, text),
+            Edit::Toml(settings) => toml::strange(settings, text),
+            Edit::Block(_) | Edit::Whole(_) => Vec::new(),
         }
     }
 

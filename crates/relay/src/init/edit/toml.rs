@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, Value};
 
 use super::gap::{self, Gap, How};
-use super::{Fault, is_ours, is_said};
+use super::{Fault, is_ours, is_said, strange};
 
 /// One thing that relay wants to stand in a file.
 #[derive(Debug, Clone)]
@@ -50,6 +50,25 @@ pub fn is_in(settings: &[Setting], text: &str) -> bool {
 
 fn holds(setting: &Setting, text: &str) -> bool {
     gaps(std::slice::from_ref(setting), text).is_ok_and(|gaps| gaps.is_empty())
+}
+
+/// What is in relay's tables beyond what relay wants there.
+pub fn strange(settings: &[Setting], text: &str) -> Vec<String> {
+    let Ok(root) = text.parse::<toml::Table>() else { return Vec::new() };
+    let of = |setting: &Setting| {
+        let Setting::Table { under, name, entries } = setting else { return Vec::new() };
+        let json = |value: &toml::Value| serde_json::to_value(value).ok();
+        let found = root.get(*under).and_then(|outer| outer.get(name)).and_then(json);
+        let wanted =
+            entries.iter().filter_map(|(key, value)| Some(((*key).to_owned(), json(&wanted(value)?)?))).collect();
+        found.map(|found| strange::strange(&format!("{under}.{name}"), &found, Some(&wanted))).unwrap_or_default()
+    };
+    settings.iter().flat_map(of).collect()
+}
+
+/// The value as the other reader has it.
+fn wanted(value: &Value) -> Option<toml::Value> {
+    value.to_string().trim().parse().ok()
 }
 
 fn parse(text: &str) -> Result<Document<&str>, Fault> {
@@ -148,7 +167,6 @@ impl Setting {
         match self {
             Setting::Table { under, name, entries } => {
                 let found = root.get(*under).and_then(|outer| outer.get(name));
-                let wanted = |value: &Value| value.to_string().trim().parse::<toml::Value>().ok();
                 let has = |(key, value): &(&str, Value)| match (found.and_then(|found| found.get(key)), wanted(value)) {
                     (Some(found), Some(wanted)) => covers(found, &wanted),
                     _ => false,
