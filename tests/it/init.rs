@@ -258,9 +258,37 @@ fn modes_stay_as_they_are() {
     write(&bus, ".mcp.json", "{}\n");
     let mode = |path: &str| fs::metadata(bus.repo().join(path)).unwrap().permissions().mode() & 0o777;
     fs::set_permissions(bus.repo().join(".mcp.json"), fs::Permissions::from_mode(0o640)).unwrap();
-    fs::set_permissions(bus.repo(), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::set_permissions(bus.repo(), fs::Permissions::from_mode(0o777)).unwrap();
+    let mut masked = std::process::Command::new("sh");
+    let init = command(&bus, &bus.repo(), &["--only", "claude"]);
+    masked.args(["-c", "umask 027; exec \"$0\" \"$@\""]).arg(init.get_program()).args(init.get_args());
+    masked.env_clear().envs(init.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(bus.repo());
+    masked.env("PATH", std::env::var_os("PATH").unwrap());
+    run(masked).success();
+    assert_eq!((mode(".mcp.json"), mode("AGENTS.md")), (0o640, 0o640), "a new one is as open as the umask says");
+}
+
+/// Root may give files away, as a test needs it to.
+#[test]
+fn the_owner_and_the_other_names_of_a_file_stay() {
+    use std::os::unix::fs::MetadataExt;
+    let bus = Bus::new();
+    write(&bus, ".mcp.json", "{}\n");
+    write(&bus, "AGENTS.md", "# Rules\n");
+    fs::hard_link(bus.repo().join("AGENTS.md"), bus.repo().join("RULES.md")).unwrap();
+    let owned = bus.repo().join(".mcp.json");
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&owned, Some(1234), Some(4321)).unwrap();
+    }
+    let owner = || fs::metadata(&owned).map(|metadata| (metadata.uid(), metadata.gid())).unwrap();
+    let before = owner();
     set_up(&bus, &["--only", "claude"]);
-    assert_eq!((mode(".mcp.json"), mode("AGENTS.md")), (0o640, 0o640), "a new one is as open as its folder");
+    assert!(read(&bus, ".mcp.json").contains("relay") && owner() == before, "{:?}", owner());
+    assert_eq!(read(&bus, "RULES.md"), read(&bus, "AGENTS.md"));
+    assert!(read(&bus, "RULES.md").contains("relay:begin"));
+    set_up(&bus, &["--remove"]);
+    assert_eq!((read(&bus, "RULES.md").as_str(), read(&bus, ".mcp.json").as_str()), ("# Rules\n", "{}\n"));
+    assert_eq!(owner(), before);
 }
 
 #[test]

@@ -78,24 +78,28 @@ fn codex_takes_the_server_and_the_hooks() {
 }
 
 #[test]
-fn in_the_sandbox_of_codex_relay_writes_to_its_home_and_nowhere_else() {
+fn in_the_sandbox_of_codex_relay_writes_to_the_projects_store_and_nowhere_else() {
     let bus = Bus::beside_the_build();
     bus.relay("", ["init", "--only", "codex"]).success();
     fs::create_dir_all(bus.path("user/.codex")).unwrap();
     let trust = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", bus.key());
     fs::write(bus.path("user/.codex/config.toml"), trust).unwrap();
-    let started = |home: &Path| {
+    let inside = |home: &Path, words: &[&str]| {
         let mut command = outside::codex(&bus);
         // The build may lie where everybody may write.
         let closed =
             ["sandbox_workspace_write.exclude_slash_tmp=true", "sandbox_workspace_write.exclude_tmpdir_env_var=true"];
         command.args(["sandbox", "-c", "sandbox_mode=\"workspace-write\"", "-c", closed[0], "-c", closed[1]]);
-        command.args(["--", RELAY, "start", "--json"]);
+        command.arg("--").args(words);
         command.env("RELAY_HOME", home);
         run(outside::alone(&bus, &command))
     };
-    started(&bus.home()).success();
-    started(&bus.path("elsewhere")).fails("STORE_READONLY");
+    let start = [RELAY, "start", "--json"];
+    inside(&bus.home(), &start).success();
+    inside(&bus.path("elsewhere"), &start).fails("STORE_READONLY");
+    let config = bus.home().join("config.toml");
+    assert_ne!(inside(&bus.home(), &["touch", config.to_str().unwrap()]).status, 0);
+    assert!(!config.exists(), "what hooks and the guard do is not for a sandbox to say");
 }
 
 #[test]

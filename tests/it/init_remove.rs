@@ -142,6 +142,18 @@ fn what_an_older_relay_wrote_is_brought_up_to_date_and_still_goes_as_it_came() {
 }
 
 #[test]
+fn what_was_made_by_one_that_was_killed_goes_too() {
+    let bus = Bus::new();
+    let mut killed = crate::init::command(&bus, &bus.repo(), &["--only", "opencode"]);
+    // The first file needs none.
+    killed.env("FAILPOINTS", "init-after-folders=1*off->return");
+    assert_ne!(run(killed).status, 0);
+    assert!(bus.repo().join(".opencode/plugins").is_dir());
+    set_up(&bus, &["--remove"]);
+    assert!(!bus.repo().join(".opencode").exists());
+}
+
+#[test]
 fn a_clone_that_came_with_relay_in_it_is_rid_of_it_too() {
     let bus = Bus::new();
     write(&bus, "AGENTS.md", "# Rules\n");

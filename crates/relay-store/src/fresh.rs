@@ -28,6 +28,15 @@ pub struct Fresh {
 impl Fresh {
     /// Refuses a place that is taken, unless what is there may be replaced and is a file.
     pub fn beside(place: &Path, replaces: bool) -> Result<Self> {
+        Fresh::made(place, replaces, private)
+    }
+
+    /// The same for a file that is as open as the umask makes it, in a place where there is none.
+    pub fn ordinary(place: &Path) -> Result<Self> {
+        Fresh::made(place, false, |path| OpenOptions::new().read(true).write(true).create_new(true).open(path))
+    }
+
+    fn made(place: &Path, replaces: bool, create: impl Fn(&Path) -> io::Result<File>) -> Result<Self> {
         let refuse = |why: &str| {
             Code::InputInvalid.refuse(format!("{} {why}", place.display())).with("path", place.to_string_lossy())
         };
@@ -102,7 +111,7 @@ fn maker(name: &str) -> Option<u32> {
     number.strip_prefix(MARK)?.parse().ok()
 }
 
-fn create(path: &Path) -> io::Result<File> {
+fn private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Component, Path, PathBuf};
 
 use relay_core::error::{Kind, Refusal};
@@ -57,22 +57,37 @@ impl Found {
         Ok(Found { place, root: root.to_owned(), text, mode })
     }
 
-    /// Replaces what is in it.
+    /// Replaces what is in it, in one step where nothing but the text is another then.
     pub fn write(&self, text: &str) -> Result<(), Trouble> {
         self.may_change()?;
-        let folder = self.place.parent().unwrap_or(&self.root);
-        let mode = match self.text {
-            Some(_) => self.mode,
-            // A new file is as open as its folder.
-            None => fs::metadata(folder).map_or(0o644, |folder| folder.permissions().mode() & 0o666),
+        let unwritten = |fault: std::io::Error| Trouble::disk(format!("cannot be written: {fault}"));
+        let mut fresh = match self.text {
+            Some(_) => Fresh::beside(&self.place, true)?,
+            None => Fresh::ordinary(&self.place)?,
         };
-        let mut fresh = Fresh::beside(&self.place, self.text.is_some())?;
-        let file = fresh.file();
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.set_permissions(fs::Permissions::from_mode(mode)))
-            .map_err(|fault| Trouble::disk(format!("cannot be written: {fault}")))?;
+        if self.text.is_some() && !self.is_taken_after_by(fresh.file()) {
+            self.must_be_as_found()?;
+            return self.write_over(text).map_err(unwritten);
+        }
+        fresh.file().write_all(text.as_bytes()).map_err(unwritten)?;
         self.must_be_as_found()?;
         Ok(fresh.publish()?)
+    }
+
+    /// Gives another file its owner and its mode. That is not enough where it has other names, which would keep the old text.
+    fn is_taken_after_by(&self, other: &fs::File) -> bool {
+        let Ok(metadata) = fs::metadata(&self.place) else { return false };
+        let (user, group) = (Some(metadata.uid()), Some(metadata.gid()));
+        metadata.nlink() == 1
+            && fchown(other, user, group).is_ok()
+            && other.set_permissions(fs::Permissions::from_mode(self.mode)).is_ok()
+    }
+
+    /// What was there is among relay's copies, where it breaks off.
+    fn write_over(&self, text: &str) -> std::io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).truncate(true).open(&self.place)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
     }
 
     pub fn delete(&self) -> Result<(), Trouble> {
@@ -106,16 +121,20 @@ impl Found {
         if is_same { Ok(()) } else { Err(Trouble::disk("was changed by somebody else just now; run it again")) }
     }
 
-    /// Makes the folders that it needs. Returns those from the root of the project, the outer ones first.
-    pub fn make_folders(&self) -> Result<Vec<String>, Trouble> {
-        let missing: Vec<&Path> = self.place.ancestors().skip(1).take_while(|folder| !folder.exists()).collect();
-        let mut made = Vec::new();
-        for folder in missing.into_iter().rev() {
-            fs::create_dir(folder)
-                .map_err(|fault| Trouble::disk(format!("has no folder, and none can be made: {fault}")))?;
-            made.extend(folder.strip_prefix(&self.root).ok().map(|folder| folder.to_string_lossy().into_owned()));
-        }
-        Ok(made)
+    /// The folders that it needs and that are not there, from the root of the project, the outer ones first.
+    pub fn missing_folders(&self) -> Vec<String> {
+        let missing = self.place.ancestors().skip(1).take_while(|folder| !folder.exists());
+        let below = missing.filter_map(|folder| folder.strip_prefix(&self.root).ok());
+        let mut names: Vec<String> = below.map(|folder| folder.to_string_lossy().into_owned()).collect();
+        names.reverse();
+        names
+    }
+
+    pub fn make_folders(&self, names: &[String]) -> Result<(), Trouble> {
+        names.iter().try_for_each(|name| {
+            fs::create_dir(self.root.join(name))
+                .map_err(|fault| Trouble::disk(format!("has no folder, and none can be made: {fault}")))
+        })
     }
 }
 

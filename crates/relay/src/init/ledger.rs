@@ -154,11 +154,12 @@ impl Ledger {
         self.save()
     }
 
-    pub fn made_folders(&mut self, folders: Vec<String>) -> Result<()> {
+    /// Takes note of folders that are about to be made.
+    pub fn will_make(&mut self, folders: &[String]) -> Result<()> {
         if folders.is_empty() {
             return Ok(());
         }
-        self.manifest.folders.extend(folders.into_iter().map(|folder| (self.tree.clone(), folder)));
+        self.manifest.folders.extend(folders.iter().map(|folder| (self.tree.clone(), folder.clone())));
         self.save()
     }
 

@@ -44,7 +44,11 @@ impl Work {
     }
 
     fn write(&mut self, found: &Found, edit: &Edit, after: &str) -> Result<(), Trouble> {
-        self.ledger.made_folders(found.make_folders()?)?;
+        let folders = found.missing_folders();
+        // Noted before they are there: whoever dies in between leaves nothing that nobody knows of.
+        self.ledger.will_make(&folders)?;
+        found.make_folders(&folders)?;
+        point!("init-after-folders");
         found.write(after)?;
         let now = found.now().unwrap_or_default();
         if now == after && edit.holds(&now) {
