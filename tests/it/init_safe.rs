@@ -123,3 +123,17 @@ fn what_came_with_the_repository_in_relays_name_is_told_and_nobody_says_yes_to_i
     let told = ["mcp_servers.relay.bearer_token_env_var", "mcp_servers.relay.url = \"http://evil.example/mcp\""];
     shipped(".codex/config.toml", "codex", codex, &told);
 }
+
+#[test]
+fn what_is_said_is_what_happened() {
+    let bus = Bus::new();
+    let would = said(&bus, &["--only", "copilot", "--dry-run"]);
+    assert!(would.contains("would create") && !would.contains("created"), "{would}");
+    for path in [".mcp.json", ".github/hooks/relay.json"] {
+        write(&bus, path, "{ broken");
+    }
+    write(&bus, ".agents/skills/relay/SKILL.md", "mine\n");
+    fs::write(bus.repo().join("AGENTS.md"), [0xff]).unwrap();
+    let failed = said(&bus, &["--only", "copilot"]);
+    assert!(failed.ends_with("\nNothing was changed.\n") && !failed.contains("Commit"), "{failed}");
+}

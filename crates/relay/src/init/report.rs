@@ -45,6 +45,13 @@ pub struct Outcome {
     kind: Option<Kind>,
 }
 
+impl Action {
+    /// Whether a file is, or would be, another than before.
+    fn is_change(self) -> bool {
+        !matches!(self, Action::Unchanged | Action::Failed)
+    }
+}
+
 impl Outcome {
     pub fn new(path: &str, action: Action) -> Self {
         Outcome {
@@ -149,7 +156,9 @@ impl Report {
             }
         }
         let is_done = self.files.iter().all(|file| file.action == Action::Unchanged);
+        let is_failed = !is_done && !self.files.iter().any(|file| file.action.is_change());
         let last = match (is_done, wanted.remove, wanted.dry_run) {
+            _ if is_failed => "Nothing was changed.".to_owned(),
             (true, true, _) if !self.files.is_empty() => "What is left is there for other agents.".to_owned(),
             (true, true, _) => format!("Nothing of relay's is left to take out of {}.", place.root.display()),
             (true, false, _) => format!("Nothing to do: relay is set up in {}.", place.root.display()),
@@ -169,11 +178,15 @@ fn of_agent(agent: Agent, files: &[Outcome], next: &[String], because: Option<&S
     let because = because.map_or("not found here".to_owned(), |because| escape_line(because));
     let mut text = format!("{} ({because})\n", agent.title().bold());
     for file in files {
+        let word = match wanted.dry_run {
+            true => format!("{:<13}", future(file.action)),
+            false => format!("{:<9}", word(file.action)),
+        };
         let mark = match file.action {
-            Action::Created | Action::Changed => format!("{:<9}", word(file.action)).green().to_string(),
-            Action::Unchanged => format!("{:<9}", word(file.action)).dimmed().to_string(),
-            Action::Restored | Action::Removed => format!("{:<9}", word(file.action)).yellow().to_string(),
-            Action::Failed => format!("{:<9}", word(file.action)).red().bold().to_string(),
+            Action::Created | Action::Changed => word.green().to_string(),
+            Action::Unchanged => word.dimmed().to_string(),
+            Action::Restored | Action::Removed => word.yellow().to_string(),
+            Action::Failed => word.red().bold().to_string(),
         };
         let why = file.why.as_ref().map(|why| format!(": {}", escape_line(why))).unwrap_or_default();
         let _ = writeln!(text, "  {mark} {}{why}", escape_line(&file.path));
@@ -199,6 +212,17 @@ fn word(action: Action) -> &'static str {
         Action::Restored => "restored",
         Action::Removed => "removed",
         Action::Failed => "failed",
+    }
+}
+
+/// The same of what has not happened.
+fn future(action: Action) -> &'static str {
+    match action {
+        Action::Created => "would create",
+        Action::Changed => "would change",
+        Action::Restored => "would restore",
+        Action::Removed => "would remove",
+        Action::Unchanged | Action::Failed => word(action),
     }
 }
 
