@@ -22,6 +22,13 @@ pub fn command(bus: &Bus, folder: &Path, args: &[&str]) -> std::process::Command
     command
 }
 
+/// With relay's home in its usual place, so that nothing has to name it but what sandboxes go by.
+fn init_at_home(bus: &Bus) -> Value {
+    let mut command = command(bus, &bus.repo(), &["--only", ALL]);
+    command.env_remove("RELAY_HOME");
+    run(command).success().result()
+}
+
 pub fn set_up(bus: &Bus, args: &[&str]) -> Value {
     init(bus, &bus.repo(), args).success().result()
 }
@@ -208,7 +215,10 @@ fn the_program_is_called_relay_where_that_is_this_program() {
     assert_eq!(result["relay"], "relay");
     assert_eq!(parsed(&bus, ".codex/hooks.json")["hooks"]["Stop"][0]["hooks"][0]["command"], "relay hook");
     assert_eq!(parsed(&bus, ".mcp.json")["mcpServers"]["relay"]["command"], "relay");
-    assert_eq!(result["notes"], json!([]));
+    let notes = init_at_home(&bus)["notes"].clone();
+    let own = ".claude/settings.local.json, .codex/config.toml, .gemini/settings.json";
+    let told = "Commit these files, and your team has relay too; not those with paths of this machine:";
+    assert_eq!(notes, json!([format!("{told} {own}.")]));
     let elsewhere = Bus::new();
     let notes = set_up(&elsewhere, &["--only", "claude"])["notes"].clone();
     assert!(notes[0].as_str().unwrap().contains("a path of this machine"), "{notes}");

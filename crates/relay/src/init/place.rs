@@ -54,6 +54,12 @@ impl Place {
         self.relay.contains('/')
     }
 
+    /// Whether a text names a path that is this machine's alone: of the program, or of relay's home.
+    pub fn is_named_in(&self, text: &str) -> bool {
+        let has_program = self.names_a_path() && text.contains(&self.relay);
+        has_program || text.contains(&*self.home.to_string_lossy())
+    }
+
     /// `relay hook` as one line for a shell.
     pub fn hook_line(&self) -> String {
         shell::line(&[&self.relay, "hook"])

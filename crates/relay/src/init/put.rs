@@ -25,12 +25,12 @@ impl Work {
             if !self.dry_run {
                 self.ledger.is_there(path, agents, &after)?;
             }
-            return Ok(Outcome::new(path, Action::Unchanged).warning(edit.strange(&after)));
+            return Ok(self.told(target, Action::Unchanged, &after));
         }
         // Before anything is touched: what would be written must say what is meant.
         must_hold(edit, &after)?;
         let action = if before.is_some() { Action::Changed } else { Action::Created };
-        let outcome = Outcome::new(path, action).warning(edit.strange(&after));
+        let outcome = self.told(target, action, &after);
         if self.dry_run {
             return Ok(outcome.diff(diff::unified(path, before, Some(&after))));
         }
@@ -41,6 +41,11 @@ impl Work {
             self.ledger.go_back(path, noted)?;
         }
         written.map(|()| outcome)
+    }
+
+    fn told(&self, Target { path, edit }: &Target, action: Action, after: &str) -> Outcome {
+        let is_named = edit.put("").is_ok_and(|ours| self.place.is_named_in(&ours));
+        Outcome::new(path, action).warning(edit.strange(after)).of_this_machine(is_named)
     }
 
     fn write(&mut self, found: &Found, edit: &Edit, after: &str) -> Result<(), Trouble> {

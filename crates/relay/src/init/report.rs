@@ -38,6 +38,9 @@ pub struct Outcome {
     not_relays: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
+    /// It names a path that is this machine's alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    of_this_machine: bool,
     /// What to write there instead of relay.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_hand: Option<String>,
@@ -60,6 +63,7 @@ impl Outcome {
             why: None,
             not_relays: Vec::new(),
             diff: None,
+            of_this_machine: false,
             by_hand: None,
             kind: None,
         }
@@ -77,6 +81,11 @@ impl Outcome {
     #[must_use]
     pub fn warning(self, not_relays: Vec<String>) -> Self {
         Outcome { not_relays, ..self }
+    }
+
+    #[must_use]
+    pub fn of_this_machine(self, of_this_machine: bool) -> Self {
+        Outcome { of_this_machine, ..self }
     }
 
     #[must_use]
@@ -128,7 +137,8 @@ impl Report {
             json!({"name": agent, "detected": because.is_some(), "because": because, "files": files, "next": next})
         };
         let agents: Vec<_> = told.iter().map(agent).collect();
-        let notes = notes(place, wanted);
+        let mut notes = notes(place, wanted);
+        notes.extend(self.whose().filter(|_| !wanted.remove));
         let result = json!({
             "project": place.project,
             "root": place.root.to_string_lossy(),
@@ -143,6 +153,24 @@ impl Report {
         }
         text.push_str(&self.closing(place, wanted, &notes));
         (Said { result, text, signals: Vec::new(), next: Vec::new() }, status)
+    }
+
+    /// Which files are the team's, and which are not.
+    fn whose(&self) -> Option<String> {
+        let there = || self.files.iter().filter(|file| file.action != Action::Failed);
+        let own: Vec<String> =
+            there().filter(|file| file.of_this_machine).map(|file| escape_line(&file.path)).collect();
+        match there().count() {
+            0 => None,
+            _ if own.is_empty() => Some("Commit these files, and your team has relay too.".to_owned()),
+            count if count == own.len() => {
+                Some("These files hold paths of this machine: do not commit them.".to_owned())
+            }
+            _ => Some(format!(
+                "Commit these files, and your team has relay too; not those with paths of this machine: {}.",
+                own.join(", ")
+            )),
+        }
     }
 
     fn closing(&self, place: &Place, wanted: &Wanted, notes: &[String]) -> String {
