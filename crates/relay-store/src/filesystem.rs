@@ -49,6 +49,13 @@ pub fn private_folder(path: &Path) -> Result<()> {
     }
 }
 
+/// The same for a folder somewhere below relay's home, and for each between the two: a link in the way is not followed either.
+pub fn private_folder_below(home: &Path, folder: &Path) -> Result<()> {
+    private_folder(home)?;
+    let below: Vec<&Path> = folder.ancestors().take_while(|folder| *folder != home).collect();
+    below.into_iter().rev().try_for_each(private_folder)
+}
+
 fn make_parents(parent: &Path) -> Result<()> {
     if parent.as_os_str().is_empty() || parent.exists() {
         return Ok(());
@@ -392,6 +399,20 @@ mod tests {
         assert!(refusal.message.contains("is a link"), "{refusal}");
         assert_eq!(private_folder(&link).map_err(|refusal| refusal.code), Err(Code::StoreForeign));
         assert_eq!(private_folder(&file).map_err(|refusal| refusal.code), Err(Code::StoreForeign));
+    }
+
+    #[test]
+    fn no_link_on_the_way_to_a_folder_is_followed() {
+        let folder = folder();
+        let (home, victim) = (folder.path().join("home"), folder.path().join("victim"));
+        well(private_folder_below(&home, &home.join("hooks/calls/one")));
+        assert_eq!((mode(&home.join("hooks")), mode(&home.join("hooks/calls/one"))), (0o700, 0o700));
+        well(fs::remove_dir_all(home.join("hooks/calls")));
+        well(fs::create_dir(&victim));
+        well(std::os::unix::fs::symlink(&victim, home.join("hooks/calls")));
+        let refused = private_folder_below(&home, &home.join("hooks/calls/one"));
+        assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::StoreForeign));
+        assert!(fs::read_dir(&victim).is_ok_and(|mut entries| entries.next().is_none()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use relay_core::domain::worktree::{ChangeKind, Changed, Head};
 use relay_core::store::Harness;
-use relay_store::filesystem::{own_text, private_folder, put_private};
+use relay_store::filesystem::{own_text, private_folder_below, put_private};
 use relay_store::harness;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,7 @@ struct Moved {
 
 /// The calls in one work tree.
 pub struct Calls {
+    home: PathBuf,
     folder: PathBuf,
     root: PathBuf,
     who: String,
@@ -87,7 +88,7 @@ pub struct Doings {
 impl Calls {
     pub fn of(home: &Path, root: &str, who: &str, harness: Option<Harness>) -> Self {
         let folder = home.join("hooks").join("calls").join(short(root));
-        Calls { folder, root: PathBuf::from(root), who: who.to_owned(), harness }
+        Calls { home: home.to_owned(), folder, root: PathBuf::from(root), who: who.to_owned(), harness }
     }
 
     fn path(&self, call: Option<&str>) -> PathBuf {
@@ -106,7 +107,7 @@ impl Calls {
     }
 
     fn begin(&self, call: Option<&str>, note: Note) {
-        if private_folder(&self.folder).is_ok() {
+        if private_folder_below(&self.home, &self.folder).is_ok() {
             let harness = self.harness.clone().filter(|harness| harness.pid > 0);
             put(&self.path(call), &Note { who: self.who.clone(), harness, ..note });
         }
@@ -237,7 +238,7 @@ impl Calls {
 
     /// Notes that the session moved HEAD.
     pub fn note_head(&self, session: &str, head: &Head) {
-        if private_folder(&self.folder).is_ok() {
+        if private_folder_below(&self.home, &self.folder).is_ok() {
             put(&self.folder.join("head"), &Moved { session: session.to_owned(), head: head.clone() });
         }
     }
@@ -379,6 +380,17 @@ mod tests {
     fn doings(own: &[&str], stray: &[&str]) -> Doings {
         let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         Doings { own: owned(own), stray: owned(stray) }
+    }
+
+    #[test]
+    fn no_note_is_left_behind_a_link() {
+        let tree = Tree::new();
+        let (hooks, victim) = (tree.folder.path().join("hooks"), tree.folder.path().join("victim"));
+        well(fs::create_dir(&hooks));
+        well(fs::create_dir(&victim));
+        well(std::os::unix::fs::symlink(&victim, hooks.join("calls")));
+        tree.calls("one").begin_shell(None, "make");
+        assert_eq!(well(fs::read_dir(&victim)).count(), 0);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use relay_core::domain::event::hex;
 use relay_core::store::Harness;
-use relay_store::filesystem::{own_text, private_folder, put_private};
+use relay_store::filesystem::{own_text, private_folder_below, put_private};
 use relay_store::harness;
 use sha2::{Digest, Sha256};
 
@@ -79,7 +79,7 @@ fn read(home: &Path, name: &str) -> Option<String> {
 
 /// What cannot be written is not known: then a cleared session has an agent of its own.
 fn write(home: &Path, name: &str, session: &str) {
-    if read(home, name).as_deref() != Some(session) && private_folder(&folder(home)).is_ok() {
+    if read(home, name).as_deref() != Some(session) && private_folder_below(home, &folder(home)).is_ok() {
         let _ = put_private(&folder(home).join(name), session);
     }
 }

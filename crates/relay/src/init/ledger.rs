@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use relay_core::domain::event::hex;
 use relay_core::error::Code;
 use relay_core::store::Result;
-use relay_store::filesystem::{io_refusal, private_file, private_folder};
+use relay_store::filesystem::{io_refusal, private_file, private_folder_below};
 use relay_store::fresh::Fresh;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -78,7 +78,7 @@ impl Ledger {
     /// The same for the one who writes, alone.
     pub fn open(folder: &Path, tree: Option<&Path>) -> Result<Self> {
         let inner = folder.join("init");
-        private_folder(&inner)?;
+        private_folder_below(folder, &inner)?;
         let path = inner.join("lock");
         let lock = private_file(&path).map_err(|fault| io_refusal(&path, &fault))?;
         lock.lock().map_err(|fault| io_refusal(&path, &fault))?;
