@@ -112,7 +112,7 @@ impl<'a> Ground<'a> {
         };
         match self.files.changes(&root, PATIENCE) {
             Ok(dirty) => {
-                input.dirty = dirty.into_iter().map(|change| change.path).filter(|path| is_named(path)).collect()
+                input.dirty = dirty.into_iter().map(|change| change.path).filter(|path| is_named(path)).collect();
             }
             Err(Unseen::Slow) => input.blind = true,
             Err(_) => {}
