@@ -119,7 +119,8 @@ pub fn alone(bus: &Bus, command: &Command) -> Command {
 pub fn codex_told(bus: &Bus, method: &str, parameters: &Value) -> Value {
     let mut command = codex(bus);
     command.arg("app-server");
-    let mut codex = alone(bus, &command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut codex =
+        alone(bus, &command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = codex.stdin.take().unwrap();
     let client = json!({"clientInfo": {"name": "relay", "title": "relay", "version": "0"}});
     for message in [
