@@ -120,6 +120,8 @@ impl Bus {
             .env("HOME", self.root.path())
             .env("RELAY_HOME", self.home())
             .env("RELAY_TEST_CLOCK", self.path("clock"))
+            // What a hook sees does not depend on how busy the machine is.
+            .env("RELAY_TEST_PATIENCE", "60000")
             // Hundreds of tests do not each leave a process behind; those about the archive drain, or take this away.
             .env("RELAY_DRAIN", "later")
             .current_dir(self.repo())

@@ -191,3 +191,9 @@ pub fn test_break() -> Option<String> {
 pub fn test_fixtures() -> bool {
     variable("RELAY_TEST_FIXTURES").is_some_and(|wish| wish == "1")
 }
+
+/// How long a hook may look at the files, in milliseconds: on a busy machine everything takes its time.
+#[cfg(feature = "test-doors")]
+pub fn test_patience() -> Option<i64> {
+    variable("RELAY_TEST_PATIENCE")?.parse().ok()
+}

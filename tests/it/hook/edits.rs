@@ -382,3 +382,37 @@ fn an_agent_that_went_elsewhere_is_still_met_where_it_edits() {
     assert!(said.context().contains(&one.name()), "{}", said.context());
     assert_eq!(elsewhere.name(), two.name());
 }
+
+#[test]
+fn what_git_was_too_slow_to_tell_is_claimed_with_the_next_command_or_at_the_end_of_the_turn() {
+    let bus = known();
+    let (one, _) = pair(&bus);
+    let name = one.name();
+    let hasty = |command: &str, id: &str| {
+        let call = serde_json::json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": id});
+        one.tells("PreToolUse", &call);
+        one.shell(command);
+        let mut after = one.command(&[]);
+        after.env("RELAY_TEST_PATIENCE", "0");
+        one.tells_with(after, "PostToolUse", &call);
+    };
+    hasty("printf x > src/a.rs", "a");
+    assert_eq!(claims(&bus), [""; 0]);
+    one.runs("ls");
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs")]);
+    hasty("printf x > src/b.rs", "b");
+    one.stops();
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs"), format!("{name} src/b.rs")]);
+}
+
+#[test]
+fn where_git_is_too_slow_to_tell_what_lies_open_everything_that_others_hold_is_named() {
+    let bus = known();
+    let (one, two) = pair(&bus);
+    one.edits("src/a.rs", "one\n");
+    let call = serde_json::json!({"tool_name": "Bash", "tool_input": {"command": "git stash"}, "tool_use_id": "a"});
+    let mut before = two.command(&[]);
+    before.env("RELAY_TEST_PATIENCE", "0");
+    let said = two.tells_with(before, "PreToolUse", &call);
+    assert!(said.context().contains("src/a.rs"), "{}", said.context());
+}

@@ -22,6 +22,15 @@ const PATIENCE: Span = Span::millis(150);
 /// At the end of a turn nobody waits for the next word: what was left until then is looked at.
 const AT_REST: Span = Span::seconds(2);
 
+/// How long somebody who waits lets git look.
+fn patience() -> Span {
+    #[cfg(feature = "test-doors")]
+    if let Some(millis) = crate::environment::test_patience() {
+        return Span::millis(millis);
+    }
+    PATIENCE
+}
+
 /// The work tree, where there is one.
 pub struct Ground<'a> {
     files: &'a Files,
@@ -110,7 +119,7 @@ impl<'a> Ground<'a> {
             };
             moved.paths.is_empty() || named.iter().any(|name| name.is_empty() || is_at(name))
         };
-        match self.files.changes(&root, PATIENCE) {
+        match self.files.changes(&root, patience()) {
             Ok(dirty) => {
                 input.dirty = dirty.into_iter().map(|change| change.path).filter(|path| is_named(path)).collect();
             }
@@ -123,7 +132,7 @@ impl<'a> Ground<'a> {
     fn ran(&self, call: &Call, memory: &Memory, seen: &mut Seen) {
         let Some(tree) = &self.tree else { return };
         let Some(since) = tree.calls.since(call.id.as_deref()) else { return };
-        match self.files.changes(&tree.root, PATIENCE) {
+        match self.files.changes(&tree.root, patience()) {
             Ok(changed) => {
                 let doings = tree.calls.doings(since, &changed);
                 (seen.input.changed, seen.input.stray) = (doings.own, doings.stray);
