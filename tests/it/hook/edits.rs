@@ -401,6 +401,9 @@ fn what_git_was_too_slow_to_tell_is_claimed_with_the_next_command_or_at_the_end_
     one.runs("ls");
     assert_eq!(claims(&bus), [format!("{name} src/a.rs")]);
     hasty("printf x > src/b.rs", "b");
+    hasty("ls", "c");
+    one.runs("ls");
+    assert_eq!(claims(&bus), [format!("{name} src/a.rs")], "after two looks in vain nobody pays for every command");
     one.stops();
     assert_eq!(claims(&bus), [format!("{name} src/a.rs"), format!("{name} src/b.rs")]);
 }

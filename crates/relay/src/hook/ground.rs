@@ -19,6 +19,8 @@ use super::{tree, words};
 
 /// What asks git after a tool has run may take this long; then it is left to the next time.
 const PATIENCE: Span = Span::millis(150);
+/// After so many looks in vain it is left to the end of the turn: nobody should pay for every command in a large work tree.
+const IN_VAIN: u32 = 2;
 /// At the end of a turn nobody waits for the next word: what was left until then is looked at.
 const AT_REST: Span = Span::seconds(2);
 
@@ -50,8 +52,10 @@ pub struct Seen {
     pub root: String,
     /// Everything that is not committed, where that was looked at.
     changed: Option<Vec<Changed>>,
-    /// It took too long.
+    /// It took too long, or would have.
     put_off: bool,
+    /// Whether git was too slow after a command, where it was asked.
+    pub was_slow: Option<bool>,
 }
 
 impl<'a> Ground<'a> {
@@ -132,7 +136,13 @@ impl<'a> Ground<'a> {
     fn ran(&self, call: &Call, memory: &Memory, seen: &mut Seen) {
         let Some(tree) = &self.tree else { return };
         let Some(since) = tree.calls.since(call.id.as_deref()) else { return };
-        match self.files.changes(&tree.root, patience()) {
+        if memory.slow >= IN_VAIN {
+            seen.put_off = true;
+            return;
+        }
+        let looked = self.files.changes(&tree.root, patience());
+        seen.was_slow = Some(looked == Err(Unseen::Slow));
+        match looked {
             Ok(changed) => {
                 let doings = tree.calls.doings(since, &changed);
                 (seen.input.changed, seen.input.stray) = (doings.own, doings.stray);

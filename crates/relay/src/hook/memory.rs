@@ -37,6 +37,8 @@ pub struct Memory {
     pub claims: BTreeMap<Number, Made>,
     /// The checkouts that its calls hold for as long as they run, by the calls.
     pub checkouts: BTreeMap<String, Number>,
+    /// How often in a row git took too long to look at after a command.
+    pub slow: u32,
     /// It was told who it is.
     pub introduced: bool,
     /// When it was woken lately.

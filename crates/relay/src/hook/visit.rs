@@ -197,6 +197,9 @@ impl Visit<'_> {
                 return;
             }
             kept.checkouts.remove(&call);
+            if let Some(was_slow) = seen.was_slow {
+                kept.slow = if was_slow { kept.slow + 1 } else { 0 };
+            }
             keep(kept, seen, outcome);
         });
     }
