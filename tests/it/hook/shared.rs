@@ -200,3 +200,24 @@ fn a_head_that_moved_is_told_to_the_deaf_later_and_to_no_one_who_moved_it() {
     child.runs("git commit -q --allow-empty -m 'by a child'");
     one.hears_the_user().silent();
 }
+
+#[test]
+fn work_trees_that_would_conflict_are_told_once_when_the_user_speaks() {
+    let bus = known();
+    let tree = bus.path("tree");
+    bus.git(&["worktree", "add", "-q", "-b", "other", tree.to_str().unwrap()]);
+    let one = Agent::claude(&bus, "one");
+    one.starts();
+    one.hears_the_user().silent();
+    std::fs::write(tree.join("src/a.rs"), "there\n").unwrap();
+    std::fs::write(bus.repo().join("src/a.rs"), "here\n").unwrap();
+    let said = one.hears_the_user();
+    assert!(
+        said.context().contains("- other: src/a.rs") && said.context().contains("relay check"),
+        "{}",
+        said.context()
+    );
+    one.hears_the_user().silent();
+    std::fs::write(tree.join("src/a.rs"), "line\n").unwrap();
+    one.hears_the_user().silent();
+}

@@ -33,6 +33,9 @@ fn patience() -> Span {
     PATIENCE
 }
 
+/// With so many other work trees this one is compared.
+const OTHER_TREES: usize = 5;
+
 /// The work tree, where there is one.
 pub struct Ground<'a> {
     files: &'a Files,
@@ -207,6 +210,18 @@ impl<'a> Ground<'a> {
         if let (Some(tree), Moment::After, Some(call)) = (&self.tree, visit.event.moment, &visit.event.call) {
             tree.calls.put_off(call.id.as_deref());
         }
+    }
+
+    /// The files in which this work tree would conflict with others if they were merged as they are, as far as that is soon seen.
+    pub fn would_conflict(&self) -> Vec<(String, Vec<String>)> {
+        let Some(tree) = &self.tree else { return Vec::new() };
+        let others = self.files.work_trees().into_iter().filter(|other| other.root != tree.root).take(OTHER_TREES);
+        let met = others.filter_map(|other| {
+            let paths = self.files.conflicts(&tree.root, &other.root, patience()).ok()?;
+            let branch = other.head.and_then(|head| head.branch);
+            (!paths.is_empty()).then(|| (branch.unwrap_or(other.root), paths))
+        });
+        met.collect()
     }
 
     /// The call does not run.

@@ -48,7 +48,9 @@ impl Visit<'_> {
         let mut reply = Reply::default();
         if let Some(agent) = &outcome.agent {
             let speaker = Speaker { agent, now: self.app.clock.now() };
-            reply = self.reply(&speaker, &outcome, &signals, head, &mut memory);
+            let about_git: String =
+                head.into_iter().chain(self.would_conflict(&speaker, &ground, &mut memory)).collect();
+            reply = self.reply(&speaker, &outcome, &signals, &about_git, &mut memory);
         }
         if matches!(reply.verdict, Some(Verdict::Deny(_))) {
             ground.forget(self);
@@ -88,12 +90,22 @@ impl Visit<'_> {
         }
     }
 
+    /// When the user speaks, nobody counts milliseconds: what a merge would come to is told then, each state once.
+    fn would_conflict(&self, speaker: &Speaker<'_>, ground: &Ground<'_>, memory: &mut Memory) -> Option<String> {
+        if self.event.moment != Moment::Prompt || !self.is_heard() || self.event.subagent.is_some() {
+            return None;
+        }
+        let mut met = ground.would_conflict();
+        met.retain(|(tree, paths)| memory.is_news(format!("merge {tree} {}", paths.join(" "))));
+        (!met.is_empty()).then(|| speaker.would_conflict(&met))
+    }
+
     fn reply(
         &self,
         speaker: &Speaker<'_>,
         outcome: &Outcome,
         signals: &[Signal],
-        head: Option<String>,
+        about_git: &str,
         memory: &mut Memory,
     ) -> Reply {
         let event = self.event;
@@ -106,7 +118,7 @@ impl Visit<'_> {
             memory.introduced = true;
             text.push_str(&speaker.introduction(outcome));
         }
-        text.extend(head);
+        text.push_str(about_git);
         let verdict = self.meets(speaker, outcome, memory, &mut text);
         if hears && !outcome.outside.is_empty() && memory.is_news(format!("outside {}", outcome.outside.join(" "))) {
             text.push_str(&speaker.outside(&outcome.outside));

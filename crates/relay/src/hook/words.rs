@@ -143,6 +143,19 @@ impl Speaker<'_> {
         text
     }
 
+    /// In which files a merge of work trees would conflict.
+    pub fn would_conflict(&self, met: &[(String, Vec<String>)]) -> String {
+        let mut text = "relay: merged as they are, your work tree would conflict with others:\n".to_owned();
+        for (tree, paths) in met.iter().take(SPELT_OUT) {
+            let shown: Vec<String> = paths.iter().take(SPELT_OUT).map(|path| clipped(path)).collect();
+            let more =
+                if paths.len() > SPELT_OUT { format!(" and {} more", paths.len() - SPELT_OUT) } else { String::new() };
+            let _ = writeln!(text, "- {}: {}{more}", clipped(tree), shown.join(", "));
+        }
+        text.push_str(&self.command(&["check"]));
+        text
+    }
+
     /// What is left to do before the last word.
     pub fn reminder(&self, outcome: &Outcome) -> String {
         let mut text = String::new();
