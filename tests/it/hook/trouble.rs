@@ -121,3 +121,33 @@ fn a_program_that_runs_the_hooks_of_two_configurations_is_answered_once() {
     bus.advance(minutes(1));
     assert!(tell("SessionStart", "2026-11-16T06:31:00.000Z", &start).contains("you are"), "a minute later");
 }
+
+/// Whoever may write to relay's home must not lead a hook out of it, nor hold it up.
+#[test]
+fn a_link_or_a_pipe_among_what_hooks_keep_is_neither_followed_nor_waited_for() {
+    let bus = known();
+    let agent = Agent::claude(&bus, "one");
+    agent.starts();
+    let hooks = bus.home().join("hooks");
+    let victim = bus.path("victim");
+    std::fs::write(&victim, "mine\n").unwrap();
+    std::os::unix::fs::symlink(&victim, hooks.join("trace.jsonl")).unwrap();
+    std::fs::write(bus.home().join("config.toml"), "nonsense").unwrap();
+    agent.hears_the_user().silent();
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine\n");
+    std::fs::remove_file(bus.home().join("config.toml")).unwrap();
+    let books = std::fs::read_dir(&hooks).unwrap().map(|entry| entry.unwrap().path());
+    let kept: Vec<_> = books.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    assert!(!kept.is_empty());
+    for path in kept.iter().chain([&hooks.join("trace.jsonl")]) {
+        std::fs::remove_file(path).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    }
+    let mut bounded = std::process::Command::new("timeout");
+    bus.environment(&mut bounded);
+    bounded.args(["60", crate::bus::RELAY, "hook"]).current_dir(bus.repo());
+    bounded.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let said = agent.tells_with(bounded, "UserPromptSubmit", &json!({"prompt": "go on"}));
+    assert!(said.context().contains("you are"), "what it was told is forgotten, no more: {}", said.context());
+}
