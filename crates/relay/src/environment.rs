@@ -1,10 +1,11 @@
 //! The environment: the one door. Everything that relay takes from variables is listed here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use relay_store::repository::User;
+use rustix::fs::{Access, access};
 
 /// Variables in which coding agents tell their tools which session they run in.
 const SESSIONS: [&str; 6] = [
@@ -159,15 +160,24 @@ pub fn pre_commit_refs() -> Option<(String, Option<String>)> {
     }
 }
 
-/// The program as a script should call it: by its name where that finds this very program, or else by its path.
-pub fn own_word() -> std::io::Result<String> {
-    let program = own_program()?;
-    let name = program.file_name().unwrap_or_default();
-    let path = search_path().unwrap_or_default();
-    let first = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|found| found.is_file());
-    let is_this = first.and_then(|found| std::fs::canonicalize(found).ok()) == std::fs::canonicalize(&program).ok();
-    let word = if is_this { name } else { program.as_os_str() };
-    Ok(word.to_string_lossy().into_owned())
+/// Where a program is found by its name.
+pub fn on_the_path(program: &str) -> Option<PathBuf> {
+    let path = search_path()?;
+    let places = path.split(':').filter(|folder| !folder.is_empty()).map(|folder| Path::new(folder).join(program));
+    places.into_iter().find(|place| place.is_file() && access(place, Access::EXEC_OK).is_ok())
+}
+
+/// How files should call this program: `relay`, where that is found and is this very one; otherwise its path.
+pub fn own_name() -> Result<String> {
+    let lost = |fault: std::io::Error| Code::Internal.refuse(format!("this program cannot find itself: {fault}"));
+    let own = own_program().and_then(std::fs::canonicalize).map_err(lost)?;
+    let first = on_the_path("relay").and_then(|found| std::fs::canonicalize(found).ok());
+    if first.as_ref() == Some(&own) {
+        return Ok("relay".to_owned());
+    }
+    own.into_os_string()
+        .into_string()
+        .map_err(|path| Code::InputInvalid.refuse(format!("{} is no text, and the files must name it", path.display())))
 }
 
 /// Where programs are found, by `init` for one; what the demo passes on to the processes it starts.

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use owo_colors::OwoColorize;
 use relay_core::domain::plain::escape_line;
-use relay_core::error::Code;
 use relay_core::store::Result;
 use relay_store::hooks::Hooks;
 use serde_json::json;
@@ -77,9 +76,7 @@ fn mode(app: &App) -> Result<(Mode, String)> {
 
 fn install(app: &App) -> Result<Said> {
     let (hooks, (mode, file)) = (hooks(app)?, mode(app)?);
-    let program =
-        environment::own_word().map_err(|fault| Code::Internal.refuse(format!("relay cannot find itself: {fault}")))?;
-    let rows = guard::install(&hooks, &program)?;
+    let rows = guard::install(&hooks, &environment::own_name()?)?;
     let mut text = "git asks relay from now on, in every work tree of this repository:\n".to_owned();
     text.push_str(&told(&rows));
     text.push_str(&told_mode(mode, &file));

@@ -1,24 +1,13 @@
 //! Which coding agents there are: by their program, by what they keep for the user, or by what is in the project.
 
-use std::path::{Path, PathBuf};
-
-use rustix::fs::{Access, access};
-
 use super::agents::Agent;
 use super::place::Place;
 use crate::environment;
 
-/// Where a program is found by its name.
-pub fn on_the_path(program: &str) -> Option<PathBuf> {
-    let path = environment::search_path()?;
-    let places = path.split(':').filter(|folder| !folder.is_empty()).map(|folder| Path::new(folder).join(program));
-    places.into_iter().find(|place| place.is_file() && access(place, Access::EXEC_OK).is_ok())
-}
-
 /// Why an agent is taken to be here, as the end of a sentence; nothing where it is not.
 pub fn because(agent: Agent, place: &Place) -> Option<String> {
     let traces = agent.traces();
-    let program = traces.programs.iter().find(|program| on_the_path(program).is_some());
+    let program = traces.programs.iter().find(|program| environment::on_the_path(program).is_some());
     let program = program.map(|program| format!("`{program}` is a program here"));
     let kept = traces.kept.into_iter().find(|folder| folder.exists());
     let kept = kept.map(|folder| format!("there is {}", folder.display()));

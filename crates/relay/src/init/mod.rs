@@ -18,7 +18,6 @@ mod take;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use agents::{Agent, plugin_for};
-pub use detect::on_the_path;
 pub use edit::{Handler, How, Line, handlers, read};
 pub use installed::{File, Installed, installed};
 pub use place::Place;

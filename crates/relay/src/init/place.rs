@@ -40,7 +40,7 @@ impl Place {
             return Err(Code::InputInvalid.refuse(text).with("path", root.to_string_lossy()));
         }
         let (store, home, user) = (home.folder(&project), home.root().to_owned(), environment::user_folder());
-        Ok(Place { root, project, relay: own_name()?, home, store, user })
+        Ok(Place { root, project, relay: environment::own_name()?, home, store, user })
     }
 
     /// The main work tree, where this is a linked one.
@@ -94,17 +94,4 @@ fn root(app: &App, project: &ProjectKey) -> Result<PathBuf> {
     let around = repository::work_tree(&environment::working_directory()?);
     let is_of_it = |root: &PathBuf| repository::resolve(root).is_ok_and(|key| key == *project);
     Ok(around.filter(is_of_it).unwrap_or_else(|| PathBuf::from(project.as_str())))
-}
-
-/// `relay`, where that is found and is this very program; otherwise the path of this program.
-fn own_name() -> Result<String> {
-    let lost = |fault: std::io::Error| Code::Internal.refuse(format!("this program cannot find itself: {fault}"));
-    let own = environment::own_program().and_then(std::fs::canonicalize).map_err(lost)?;
-    let first = super::detect::on_the_path("relay").and_then(|found| std::fs::canonicalize(found).ok());
-    if first.as_ref() == Some(&own) {
-        return Ok("relay".to_owned());
-    }
-    let text = |path: PathBuf| path.into_os_string().into_string();
-    text(own)
-        .map_err(|path| Code::InputInvalid.refuse(format!("{} is no text, and the files must name it", path.display())))
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use relay_core::domain::shell;
 
 use crate::environment;
-use crate::init::{Line, Place, on_the_path};
+use crate::environment::on_the_path;
+use crate::init::{Line, Place};
 
 /// What `init` puts behind a call, for programs that mind how a hook ends.
 const BEHIND: [&str; 4] = ["", " 2>/dev/null", " || true", " 2>/dev/null || true"];

@@ -7,7 +7,8 @@ use super::Time;
 use super::fire::{Firing, Shot, may_run};
 use super::stage::{HOLDER, Stage};
 use super::synthetic::FILE;
-use crate::init::{self, Installed, Place, on_the_path};
+use crate::environment::on_the_path;
+use crate::init::{self, Installed, Place};
 use crate::process;
 
 const PLUGIN: &str = ".opencode/plugins/relay.js";

@@ -5,7 +5,8 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::{Checkup, Problem, Time};
-use crate::init::{Agent, on_the_path};
+use crate::environment::on_the_path;
+use crate::init::Agent;
 use crate::process::{self, Tried};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
