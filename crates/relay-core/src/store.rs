@@ -41,6 +41,17 @@ pub trait Store {
 
     /// The last event that the git archive has; 0 when it has none.
     fn archived(&self) -> Result<Number>;
+
+    /// How much room it takes, as far as that can be told at a glance.
+    fn size(&self) -> Size;
+}
+
+/// The room that a store takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Size {
+    pub bytes: u64,
+    /// What was written and is not folded into it yet.
+    pub log_bytes: u64,
 }
 
 /// Why somebody takes the gate; shown to those who wait for it.
@@ -187,6 +198,19 @@ impl EventQuery<'_> {
     }
 }
 
+/// Mail from one to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    pub from: Party,
+    pub to: Party,
+    pub blind: bool,
+    pub messages: usize,
+    pub newest: Number,
+}
+
+/// Before no number at all.
+pub const NEWEST: Number = Number::MAX;
+
 /// A pair of live claims that share a path: (mine, theirs).
 pub type Pair = (Reservation, Reservation);
 
@@ -201,14 +225,15 @@ pub trait Facts {
     fn agents(&self) -> Result<Vec<Agent>>;
 
     fn thread(&self, id: &ThreadId) -> Result<Option<Thread>>;
-    /// Those whose id begins so, without regard to case: the most recently active first.
-    fn threads(&self, beginning: &str, limit: usize) -> Result<Vec<Thread>>;
+    /// Those whose id begins so, without regard to case, and whose newest event is an earlier one than `before`: the most
+    /// recently active first.
+    fn threads(&self, beginning: &str, before: Number, limit: usize) -> Result<Vec<Thread>>;
     /// How many threads are not done.
     fn open_threads(&self) -> Result<usize>;
     fn members(&self, thread: &ThreadId) -> Result<Vec<Party>>;
     fn is_member(&self, thread: &ThreadId, party: &Party) -> Result<bool>;
-    /// The last `limit` messages without their bodies, oldest first.
-    fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>>;
+    /// The last `limit` messages before a number, without their bodies, oldest first.
+    fn thread_messages(&self, thread: &ThreadId, before: Number, limit: usize) -> Result<Vec<Message>>;
     /// The subjects of a thread's messages, in order; those that were erased are left out.
     fn subjects(&self, thread: &ThreadId) -> Result<Vec<(Number, String)>>;
     /// The first `limit` messages after a number, with their bodies, oldest first.
@@ -231,6 +256,12 @@ pub trait Facts {
     fn acks_owed(&self, party: &Party, limit: usize) -> Result<Vec<Message>>;
     /// Messages of `sender` that somebody has yet to acknowledge, oldest first.
     fn acks_awaited(&self, sender: &Party, limit: usize) -> Result<Vec<Message>>;
+    /// Whatever somebody has yet to acknowledge, and who; oldest first.
+    fn acks_waiting(&self, limit: usize) -> Result<Vec<(Number, Party)>>;
+    /// How many messages each has yet to acknowledge.
+    fn acks_counted(&self) -> Result<Vec<(Party, usize)>>;
+    /// Who wrote to whom after an event: how many messages, and the newest of them. Blind copies are told apart.
+    fn traffic(&self, after: Number) -> Result<Vec<Traffic>>;
     /// The newest message of `sender` with exactly this subject and body. It looks back no further than to the first
     /// message from before `since`, or from a clock too far ahead of `now` to be believed, and no further than
     /// `DUPLICATE_AMONG` messages.
@@ -247,7 +278,8 @@ pub trait Facts {
     fn held(&self, sender: &Party, recipient: &Party) -> Result<Vec<Number>>;
     /// Everything of `sender` that waits for somebody's consent.
     fn held_of(&self, sender: &Party) -> Result<Vec<(Number, Party)>>;
-    fn search(&self, words: &str, limit: usize) -> Result<Vec<Number>>;
+    /// The messages before a number that have all the words, newest first.
+    fn search(&self, words: &str, before: Number, limit: usize) -> Result<Vec<Number>>;
 
     /// Claims that are neither released nor long expired; callers ask `is_live`.
     fn claims(&self) -> Result<Vec<Reservation>>;
@@ -273,6 +305,8 @@ pub trait Facts {
     /// The newest link between the two, whoever asked.
     fn link(&self, one: &Party, other: &Party) -> Result<Option<Link>>;
     fn links_of(&self, party: &Party) -> Result<Vec<Link>>;
+    /// The newest link between any two, those before a number, newest first.
+    fn links(&self, before: Number, limit: usize) -> Result<Vec<Link>>;
 
     /// The other projects that some agent here has had to do with, by their newest known paths.
     fn neighbours(&self) -> Result<Vec<ProjectKey>>;

@@ -4,7 +4,7 @@ use relay_core::domain::event::Number;
 use relay_core::domain::name::AgentName;
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Refusal;
-use relay_core::store::{Errand, Facts, Guard, Harness, Presence, Result, Store, Tx, Wait, Watch};
+use relay_core::store::{Errand, Facts, Guard, Harness, Presence, Result, Size, Store, Tx, Wait, Watch};
 
 pub struct Closed(pub Refusal);
 
@@ -35,6 +35,10 @@ impl Store for Closed {
 
     fn archived(&self) -> Result<Number> {
         Err(self.0.clone())
+    }
+
+    fn size(&self) -> Size {
+        Size::default()
     }
 }
 

@@ -231,6 +231,16 @@ pub enum Happened {
 }
 
 impl Happened {
+    /// The claims that it changes; what it grants has no number yet.
+    pub fn claims(&self) -> Vec<Number> {
+        match self {
+            Happened::ReservationRenewed { claims, .. } => claims.iter().map(|claim| claim.id).collect(),
+            Happened::ReservationReleased { claims, .. } => claims.clone(),
+            Happened::ReservationTaken { id, .. } => vec![*id],
+            _ => Vec::new(),
+        }
+    }
+
     /// The name of every kind.
     pub const KINDS: [&str; 26] = [
         "project_opened",

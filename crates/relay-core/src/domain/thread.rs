@@ -13,5 +13,7 @@ pub struct Thread {
     pub done: bool,
     pub opened_at: Timestamp,
     pub last_at: Timestamp,
+    /// The newest event in it.
+    pub last_number: Number,
     pub messages: u64,
 }

@@ -16,7 +16,7 @@ use crate::domain::pattern::Pattern;
 use crate::domain::reservation::Reservation;
 use crate::domain::view::Viewer;
 use crate::domain::{shell, topic};
-use crate::store::{Facts, Result};
+use crate::store::{Facts, NEWEST, Result};
 use crate::wire::v1::ContestedShape;
 
 /// One thing owed, and the command that pays it.
@@ -229,8 +229,8 @@ impl Ledger<'_> {
     /// Open threads whose newest message speaks of something else.
     fn drifting(&self) -> Result<Vec<DebtItem>> {
         let mut debt = Vec::new();
-        for thread in self.facts.threads("", self.limit)?.into_iter().filter(|thread| !thread.done) {
-            let newest = self.facts.thread_messages(&thread.id, 1)?.pop();
+        for thread in self.facts.threads("", NEWEST, self.limit)?.into_iter().filter(|thread| !thread.done) {
+            let newest = self.facts.thread_messages(&thread.id, NEWEST, 1)?.pop();
             let Some(message) = newest.filter(|message| self.viewer.sees(message)) else { continue };
             let (Some(subject), Some(topic)) = (&message.subject, &thread.subject) else { continue };
             if topic::drifts(subject, topic) {

@@ -1,9 +1,14 @@
 //! `look`: every read, under one rule of who may see what.
 
+mod day;
 pub(super) mod events;
 pub(super) mod filter;
 mod line;
+mod now;
+mod past;
 mod status;
+mod traffic;
+mod tree;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,26 +23,36 @@ use crate::domain::message::Message;
 use crate::domain::name::{Address, AgentName, Party, ProjectKey, ThreadId};
 use crate::domain::nearest::{did_you_mean, nearest};
 use crate::domain::pattern::Pattern;
+use crate::domain::reservation::Reservation;
+use crate::domain::time::Span;
 use crate::domain::view::Viewer;
 use crate::error::{Code, Kind, Refusal};
 use crate::playbook as books;
 use crate::playbook::{Setting, Step};
-use crate::store::{Facts, Result};
+use crate::store::{Facts, NEWEST, Result};
 use crate::wire::v1::{AgentShape, ClaimShape, LinkShape, MessageShape, ThreadShape};
 
+pub use day::Day;
 pub use events::{Events, Layout};
 pub use filter::EventFilter;
 pub use line::{HeldShape, Line};
+pub use now::{AckShape, Busy, Now, WaitShape};
 pub use status::Status;
+pub use traffic::{Pair, Traffic};
+pub use tree::{Branch, Leaf};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Input {
     /// The noun, then what it needs: `["message", "7"]`, `["search", "two", "words"]`.
     pub what: Vec<String>,
+    /// Of events and reservations: only those with a higher number.
     pub after: Option<Number>,
-    /// Of events: only those with a lower number, the last of them.
+    /// Of what comes newest first, and of events: only what came before this number, the last of it.
     pub before: Option<Number>,
+    /// Of reservations: as they were held after this event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Number>,
     pub limit: Option<usize>,
     /// Of the list of threads: only those whose id begins so.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -49,6 +64,12 @@ pub struct Input {
     /// Of the status: also what is changed in the work trees.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trees: bool,
+    /// Of the status: everything that a person wants to see at once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wide: bool,
+    /// Of events from the end: a page that is not full after this time ends there, and says where to go on.
+    #[serde(skip)]
+    pub patience: Option<Span>,
     #[serde(flatten)]
     pub filter: EventFilter,
 }
@@ -65,6 +86,9 @@ pub enum Outcome {
         /// There are older ones.
         #[serde(skip_serializing_if = "is_false")]
         more: bool,
+        /// They are found before this number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        before: Option<Number>,
     },
     Agents {
         agents: Vec<AgentShape>,
@@ -75,6 +99,9 @@ pub enum Outcome {
     },
     Contacts {
         links: Vec<LinkShape>,
+        /// Older ones are found before this number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        before: Option<Number>,
     },
     Outbox {
         outbox: Vec<MessageShape>,
@@ -83,7 +110,12 @@ pub enum Outcome {
     Line(Box<Line>),
     Search {
         found: Vec<MessageShape>,
+        /// Older ones are found before this number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        before: Option<Number>,
     },
+    Traffic(Box<Traffic>),
+    Day(Box<Day>),
     Status(Box<Status>),
     Debt {
         debt: Vec<DebtItem>,
@@ -105,6 +137,9 @@ pub struct PlaybookShape {
     pub symptom: String,
     pub playbook: Vec<Step>,
 }
+
+/// What is shown newest first, a page at a time.
+const PAGED: [&str; 4] = ["events", "thread", "search", "contacts"];
 
 /// Among so many threads those are looked for whose id is near.
 const RECENT: usize = 1_000;
@@ -141,8 +176,11 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     if input.is_about_a_playbook() {
         return playbook(input);
     }
-    if noun != "events" && (input.filter != EventFilter::default() || input.before.is_some()) {
+    if noun != "events" && input.filter != EventFilter::default() {
         return Err(Code::InputInvalid.refuse(format!("events can be filtered, and `look {noun}` shows none")));
+    }
+    if input.before.is_some() && !PAGED.contains(&noun.as_str()) {
+        return Err(Code::InputInvalid.refuse(format!("`look {noun}` has no pages that --before could turn")));
     }
     let mut facts = ctx.store.read()?;
     let (viewer, actor) = actor::viewer(ctx, &*facts)?;
@@ -174,7 +212,7 @@ pub fn playbook(input: &Input) -> Result<Done> {
 }
 
 fn unknown_noun(noun: &str) -> Refusal {
-    const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, playbook CODE";
+    const NOUNS: &str = "message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, traffic, day DATE, playbook CODE";
     Code::InputInvalid.refuse(format!("there is nothing called {noun:?} to look at; there is {NOUNS}"))
 }
 
@@ -204,18 +242,20 @@ impl Looking<'_> {
         };
         match noun {
             "message" => self.message(parse_number(one(noun, rest)?)?),
-            "thread" if rest.is_empty() => self.threads(&input.beginning),
-            "thread" => self.thread(&ThreadId::parse(one(noun, rest)?)?),
+            "thread" if rest.is_empty() => self.threads(&input.beginning, input.before),
+            "thread" => self.thread(&ThreadId::parse(one(noun, rest)?)?, input.before),
             "agents" => takes_none().and_then(|()| self.agents()),
             "agent" => self.agent(one(noun, rest)?),
-            "reservations" if rest.is_empty() => self.reservations(None),
-            "reservations" => self.reservations(Some(one(noun, rest)?)),
-            "contacts" => takes_none().and_then(|()| self.contacts(&own(actor, "has contacts")?)),
+            "reservations" if rest.is_empty() => self.reservations(None, input),
+            "reservations" => self.reservations(Some(one(noun, rest)?), input),
+            "contacts" => takes_none().and_then(|()| self.contacts(&own(actor, "has contacts")?, input.before)),
             "outbox" => takes_none().and_then(|()| self.outbox(&own(actor, "has an outbox")?)),
             "events" => takes_none().and_then(|()| events::look(self, input)),
             "line" => line::look(self, one(noun, rest)?),
-            "search" => self.search(rest),
-            "status" => takes_none().and_then(|()| status::status(self, actor, input.trees)),
+            "search" => self.search(rest, input.before),
+            "traffic" => takes_none().and_then(|()| traffic::look(self)),
+            "day" => day::look(self, one(noun, rest)?),
+            "status" => takes_none().and_then(|()| status::status(self, actor, input)),
             "debt" => takes_none().and_then(|()| status::debt(self).map(|debt| Outcome::Debt { debt })),
             _ => Err(unknown_noun(noun)),
         }
@@ -233,8 +273,8 @@ impl Looking<'_> {
         Ok(Outcome::Message { message: self.shape(&message, true) })
     }
 
-    fn thread(&self, id: &ThreadId) -> Result<Outcome> {
-        match self.thread_view(id, self.limit)? {
+    fn thread(&self, id: &ThreadId, before: Option<Number>) -> Result<Outcome> {
+        match prepare::thread_view(self.ctx, self.facts, id, &self.viewer, before, self.limit)? {
             Some(view) => Ok(Outcome::Thread(Box::new(view))),
             None => Err(self.thread_not_found(id)?),
         }
@@ -242,7 +282,7 @@ impl Looking<'_> {
 
     /// That nobody here sees a thread of that id, with those that were probably meant.
     pub fn thread_not_found(&self, id: &ThreadId) -> Result<Refusal> {
-        let known = self.facts.threads("", RECENT)?;
+        let known = self.facts.threads("", NEWEST, RECENT)?;
         let near = nearest(id.as_str(), known.iter().map(|thread| thread.id.as_str()));
         let mut seen = Vec::new();
         for near in near {
@@ -256,18 +296,19 @@ impl Looking<'_> {
 
     /// What the viewer sees of a thread, with its last messages.
     pub fn thread_view(&self, id: &ThreadId, limit: usize) -> Result<Option<ThreadView>> {
-        prepare::thread_view(self.ctx, self.facts, id, &self.viewer, limit)
+        prepare::thread_view(self.ctx, self.facts, id, &self.viewer, None, limit)
     }
 
-    fn threads(&self, beginning: &str) -> Result<Outcome> {
-        let mut found = self.facts.threads(beginning, self.limit + 1)?;
+    fn threads(&self, beginning: &str, before: Option<Number>) -> Result<Outcome> {
+        let mut found = self.facts.threads(beginning, before.unwrap_or(NEWEST), self.limit + 1)?;
         let more = found.len() > self.limit;
         found.truncate(self.limit);
+        let before = found.last().map(|thread| thread.last_number).filter(|_| more);
         let mut threads = Vec::new();
         for thread in found {
             threads.extend(prepare::thread_shape(self.ctx, self.facts, thread, &self.viewer)?);
         }
-        Ok(Outcome::Threads { threads, more })
+        Ok(Outcome::Threads { threads, more, before })
     }
 
     fn agents(&self) -> Result<Outcome> {
@@ -287,21 +328,24 @@ impl Looking<'_> {
         Ok(Outcome::Agents { agents: vec![agent_shape(self.ctx, &agent)] })
     }
 
-    fn reservations(&self, path: Option<&str>) -> Result<Outcome> {
-        let now = self.ctx.now;
-        let claims = match path {
-            None => self.facts.claims()?,
-            Some(path) => self.holders_of(path)?,
+    fn reservations(&self, path: Option<&str>, input: &Input) -> Result<Outcome> {
+        let live = match (path, input.at) {
+            (_, Some(at)) => past::claims(self, at, path)?,
+            (None, None) => self.live(self.facts.claims()?),
+            (Some(path), None) => self.live(self.holders_of(path)?),
         };
-        let live: Vec<_> = claims.iter().filter(|claim| claim.is_live(now)).collect();
-        Ok(Outcome::Reservations {
-            reservations: live.iter().take(self.limit).map(|claim| ClaimShape::from(*claim)).collect(),
-            total: live.len(),
-        })
+        let after = input.after.unwrap_or(0);
+        let total = live.len();
+        let reservations = live.into_iter().filter(|claim| claim.id > after).take(self.limit).collect();
+        Ok(Outcome::Reservations { reservations, total })
+    }
+
+    fn live(&self, claims: Vec<Reservation>) -> Vec<ClaimShape> {
+        claims.iter().filter(|claim| claim.is_live(self.ctx.now)).map(ClaimShape::from).collect()
     }
 
     /// The claims that share a path with this one.
-    fn holders_of(&self, path: &str) -> Result<Vec<crate::domain::reservation::Reservation>> {
+    fn holders_of(&self, path: &str) -> Result<Vec<Reservation>> {
         let roots = self.ctx.repository.roots();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let case = self.ctx.repository.case();
@@ -316,8 +360,17 @@ impl Looking<'_> {
         Ok(holders)
     }
 
-    fn contacts(&self, me: &Party) -> Result<Outcome> {
-        Ok(Outcome::Contacts { links: link::links(self.ctx, self.facts, me)? })
+    /// An agent sees its own; the human, who has none, all of the project's.
+    fn contacts(&self, me: &Party, before: Option<Number>) -> Result<Outcome> {
+        if *me != Party::Human {
+            return Ok(Outcome::Contacts { links: link::links(self.ctx, self.facts, me)?, before: None });
+        }
+        let mut found = self.facts.links(before.unwrap_or(NEWEST), self.limit + 1)?;
+        let more = found.len() > self.limit;
+        found.truncate(self.limit);
+        let before = found.last().map(|link| link.id).filter(|_| more);
+        let links = found.iter().map(|link| LinkShape::of(link, self.ctx.now)).collect();
+        Ok(Outcome::Contacts { links, before })
     }
 
     fn outbox(&self, me: &Party) -> Result<Outcome> {
@@ -325,19 +378,26 @@ impl Looking<'_> {
         Ok(Outcome::Outbox { outbox })
     }
 
-    fn search(&self, words: &[String]) -> Result<Outcome> {
+    fn search(&self, words: &[String], before: Option<Number>) -> Result<Outcome> {
         let words = words.join(" ");
         if words.trim().is_empty() {
             return Err(Code::InputInvalid.refuse("say what to search for"));
         }
-        let mut found = Vec::new();
-        for id in self.facts.search(&words, self.limit * 4)? {
-            if let Some(message) = self.facts.envelope(id)?.filter(|message| self.viewer.sees(message)) {
-                found.push(self.shape(&message, false));
+        let (mut found, mut before) = (Vec::new(), before.unwrap_or(NEWEST));
+        // What the viewer does not see is not counted: the page is filled with what comes before it.
+        while found.len() <= self.limit {
+            let ids = self.facts.search(&words, before, self.limit + 1)?;
+            let Some(last) = ids.last() else { break };
+            before = *last;
+            for id in ids {
+                let seen = self.facts.envelope(id)?.filter(|message| self.viewer.sees(message));
+                found.extend(seen.map(|message| self.shape(&message, false)));
             }
         }
+        let more = found.len() > self.limit;
         found.truncate(self.limit);
-        Ok(Outcome::Search { found })
+        let before = found.last().map(|message| message.id).filter(|_| more);
+        Ok(Outcome::Search { found, before })
     }
 }
 

@@ -344,6 +344,7 @@ pub(super) fn shape(recipient: &Recipient) -> RecipientShape {
         name: recipient.party.to_string(),
         kind: recipient.line,
         state: if recipient.held { State::Held } else { State::Stored },
+        surfaced_at: None,
         read_at: None,
         acked_at: None,
     }

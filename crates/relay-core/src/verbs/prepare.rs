@@ -9,7 +9,7 @@ use super::wanted::Wanted;
 use super::writing::{Told, Who, Writing, write_as};
 use super::{Caller, Ctx, Done, Outcome as Any, post};
 use crate::domain::agent::{Agent, Standing};
-use crate::domain::event::Happened;
+use crate::domain::event::{Happened, Number};
 use crate::domain::limits::Limits;
 use crate::domain::message::Message;
 use crate::domain::name::{AgentName, Party, ThreadId};
@@ -17,13 +17,15 @@ use crate::domain::shell;
 use crate::domain::thread::Thread;
 use crate::domain::view::Viewer;
 use crate::error::Code;
-use crate::store::{Facts, Repository, Result};
+use crate::store::{Facts, NEWEST, Repository, Result};
 use crate::wire::v1::{AgentShape, ClaimShape, ConflictShape, GrantedShape, MessageShape, ThreadShape};
 
 /// Messages in a digest, unless the caller says otherwise.
 const DIGEST: usize = 10;
 /// Bytes of bodies in a digest: what is older than this is named without its body.
 const BODY_BUDGET: usize = 16 * 1024;
+/// The same for the human, who pays no tokens.
+const HUMAN_BUDGET: usize = 96 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
@@ -141,7 +143,8 @@ fn digest(ctx: &Ctx<'_>, input: &Input, told: Told<Prepared>) -> Result<Done> {
         conflicts: Vec::new(),
         conflicts_total: 0,
     });
-    let view = thread_view(ctx, &*facts, &prepared.thread, &viewer, input.limit.unwrap_or(DIGEST))?.ok_or_else(gone)?;
+    let view =
+        thread_view(ctx, &*facts, &prepared.thread, &viewer, None, input.limit.unwrap_or(DIGEST))?.ok_or_else(gone)?;
     let outcome = Outcome {
         agent: AgentShape::of(&agent, Standing::Active, true, ctx.now),
         thread: view.thread,
@@ -166,6 +169,9 @@ pub struct ThreadView {
     pub thread: ThreadShape,
     pub participants: Vec<String>,
     pub messages: Vec<MessageShape>,
+    /// Older ones are found before this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Number>,
     pub acks_owed: Vec<OwedAck>,
     pub reservations: Vec<ClaimShape>,
 }
@@ -178,8 +184,8 @@ struct Head {
     visible: Vec<Message>,
 }
 
-fn head(ctx: &Ctx<'_>, facts: &dyn Facts, thread: Thread, viewer: &Viewer) -> Result<Option<Head>> {
-    let last = facts.thread_messages(&thread.id, ctx.limits.page)?;
+fn head(ctx: &Ctx<'_>, facts: &dyn Facts, thread: Thread, viewer: &Viewer, before: Number) -> Result<Option<Head>> {
+    let last = facts.thread_messages(&thread.id, before, ctx.limits.page)?;
     let (visible, hidden): (Vec<_>, Vec<_>) = last.into_iter().partition(|message| viewer.sees(message));
     let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
     // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
@@ -207,7 +213,7 @@ pub(super) fn thread_shape(
     thread: Thread,
     viewer: &Viewer,
 ) -> Result<Option<ThreadShape>> {
-    Ok(head(ctx, facts, thread, viewer)?.map(|head| head.thread))
+    Ok(head(ctx, facts, thread, viewer, NEWEST)?.map(|head| head.thread))
 }
 
 pub(super) fn thread_view(
@@ -215,13 +221,15 @@ pub(super) fn thread_view(
     facts: &dyn Facts,
     id: &ThreadId,
     viewer: &Viewer,
+    before: Option<Number>,
     limit: usize,
 ) -> Result<Option<ThreadView>> {
     let Some(thread) = facts.thread(id)? else {
         return Ok(None);
     };
     let id = thread.id.clone();
-    let Some(Head { thread, participants, visible }) = head(ctx, facts, thread, viewer)? else {
+    let Some(Head { thread, participants, visible }) = head(ctx, facts, thread, viewer, before.unwrap_or(NEWEST))?
+    else {
         return Ok(None);
     };
     let mut acks_owed = Vec::new();
@@ -242,12 +250,18 @@ pub(super) fn thread_view(
     let messages = within_budget(facts, &visible[skip..], viewer)?;
     let reservations =
         facts.claims_for(&id)?.iter().filter(|claim| claim.is_live(ctx.now)).map(ClaimShape::from).collect();
-    Ok(Some(ThreadView { thread, participants, messages, acks_owed, reservations }))
+    let oldest = messages.first().map(|message| message.id);
+    let has_older = |oldest: &Number| facts.thread_messages(&id, *oldest, 1).map(|older| !older.is_empty());
+    let before = match oldest {
+        Some(oldest) if has_older(&oldest)? => Some(oldest),
+        _ => None,
+    };
+    Ok(Some(ThreadView { thread, participants, messages, before, acks_owed, reservations }))
 }
 
 /// The newest bodies first, until the budget is spent; the older ones are not even read.
 fn within_budget(facts: &dyn Facts, envelopes: &[Message], viewer: &Viewer) -> Result<Vec<MessageShape>> {
-    let mut left = BODY_BUDGET;
+    let mut left = if *viewer == Viewer::Human { HUMAN_BUDGET } else { BODY_BUDGET };
     let mut shapes = Vec::new();
     for envelope in envelopes.iter().rev() {
         let whole = if left > 0 { facts.message(envelope.id)? } else { None };

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use relay_core::domain::event::Number;
 use relay_core::domain::time::Span;
 use relay_core::error::Code;
-use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
+use relay_core::store::{Errand, Facts, Presence, Result, Size, Store, Tx, Watch};
 
 use super::savepoint::Savepoint;
 use super::view::View;
@@ -111,6 +111,10 @@ impl Store for Part<'_> {
 
     fn archived(&self) -> Result<Number> {
         self.batch.store.archived()
+    }
+
+    fn size(&self) -> Size {
+        self.batch.store.size()
     }
 }
 

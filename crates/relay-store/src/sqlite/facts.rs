@@ -13,7 +13,7 @@ use relay_core::domain::pattern;
 use relay_core::domain::reservation::Reservation;
 use relay_core::domain::thread::Thread;
 use relay_core::domain::time::Timestamp;
-use relay_core::store::{Crossing, EventQuery, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip};
+use relay_core::store::{Crossing, EventQuery, Facts, InboxQuery, KeptFailure, Pair, Remembered, Result, Tip, Traffic};
 use rusqlite::{OptionalExtension, Params, Row, params};
 
 use super::rows::{self, AGENT, CLAIM, CLAIM_COLUMNS, DELIVERIES, LINK, MESSAGE, THREAD};
@@ -76,6 +76,11 @@ impl View<'_> {
     }
 }
 
+/// A number as the store counts.
+fn bound(number: Number) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 impl Facts for View<'_> {
     fn tip(&self) -> Result<Tip> {
         let sql = "SELECT number, at, hash FROM events WHERE number = (SELECT max(number) FROM events)";
@@ -107,12 +112,13 @@ impl Facts for View<'_> {
         self.one(&format!("{THREAD} WHERE h.id = ?1"), [id.as_str()], rows::thread)
     }
 
-    fn threads(&self, beginning: &str, limit: usize) -> Result<Vec<Thread>> {
+    fn threads(&self, beginning: &str, before: Number, limit: usize) -> Result<Vec<Thread>> {
         self.all(
             &format!(
-                "{THREAD} WHERE substr(h.id, 1, length(?1)) = ?1 COLLATE NOCASE ORDER BY h.last_number DESC LIMIT ?2"
+                "{THREAD} WHERE h.last_number < ?2 AND substr(h.id, 1, length(?1)) = ?1 COLLATE NOCASE
+                 ORDER BY h.last_number DESC LIMIT ?3"
             ),
-            params![beginning, limit],
+            params![beginning, bound(before), limit],
             rows::thread,
         )
     }
@@ -134,10 +140,10 @@ impl Facts for View<'_> {
         Ok(found.is_some())
     }
 
-    fn thread_messages(&self, thread: &ThreadId, limit: usize) -> Result<Vec<Message>> {
+    fn thread_messages(&self, thread: &ThreadId, before: Number, limit: usize) -> Result<Vec<Message>> {
         let mut last = self.messages(
-            "WHERE m.thread = ?1 ORDER BY m.number DESC LIMIT ?2",
-            params![thread.as_str(), limit],
+            "WHERE m.thread = ?1 AND m.number < ?2 ORDER BY m.number DESC LIMIT ?3",
+            params![thread.as_str(), bound(before), limit],
             false,
         )?;
         last.reverse();
@@ -216,6 +222,27 @@ impl Facts for View<'_> {
         self.messages(tail, params![sender.to_string(), limit], false)
     }
 
+    fn acks_waiting(&self, limit: usize) -> Result<Vec<(Number, Party)>> {
+        let sql = "SELECT message, recipient FROM deliveries INDEXED BY acks_owed
+            WHERE ack_due IS NOT NULL AND acked_at IS NULL ORDER BY message LIMIT ?1";
+        self.all(sql, [limit], |row| Ok((row.get(0)?, rows::party(row, 1)?)))
+    }
+
+    fn acks_counted(&self) -> Result<Vec<(Party, usize)>> {
+        let sql = "SELECT recipient, count(*) FROM deliveries INDEXED BY acks_owed
+            WHERE ack_due IS NOT NULL AND acked_at IS NULL GROUP BY recipient";
+        self.all(sql, [], |row| Ok((rows::party(row, 0)?, row.get(1)?)))
+    }
+
+    fn traffic(&self, after: Number) -> Result<Vec<Traffic>> {
+        let sql = "SELECT sender, recipient, line = 'bcc', count(*), max(message) FROM deliveries
+            WHERE message > ?1 GROUP BY 1, 2, 3";
+        self.all(sql, [bound(after)], |row| {
+            let (from, to) = (rows::party(row, 0)?, rows::party(row, 1)?);
+            Ok(Traffic { from, to, blind: row.get(2)?, messages: row.get(3)?, newest: row.get(4)? })
+        })
+    }
+
     fn same_text(
         &self,
         sender: &Party,
@@ -267,8 +294,8 @@ impl Facts for View<'_> {
         self.all(sql, [sender.to_string()], |row| Ok((row.get(0)?, rows::party(row, 1)?)))
     }
 
-    fn search(&self, words: &str, limit: usize) -> Result<Vec<Number>> {
-        self.search_words(words, limit)
+    fn search(&self, words: &str, before: Number, limit: usize) -> Result<Vec<Number>> {
+        self.search_words(words, before, limit)
     }
 
     fn claims(&self) -> Result<Vec<Reservation>> {
@@ -369,6 +396,14 @@ impl Facts for View<'_> {
         self.all(&sql, [party.to_string()], rows::link)
     }
 
+    fn links(&self, before: Number, limit: usize) -> Result<Vec<Link>> {
+        let sql = format!(
+            "{LINK} WHERE l.id IN (SELECT max(id) FROM links GROUP BY min(asker, asked), max(asker, asked)) AND l.id < ?1
+             ORDER BY l.id DESC LIMIT ?2"
+        );
+        self.all(&sql, params![bound(before), limit], rows::link)
+    }
+
     fn neighbours(&self) -> Result<Vec<ProjectKey>> {
         let sql = "SELECT substr(asker, instr(asker, '@') + 1) FROM links WHERE instr(asker, '@') > 0
             UNION SELECT substr(asked, instr(asked, '@') + 1) FROM links WHERE instr(asked, '@') > 0
@@ -383,7 +418,7 @@ impl Facts for View<'_> {
     }
 
     fn events(&self, query: &EventQuery<'_>) -> Result<Vec<Event>> {
-        let [after, up_to] = [query.after, query.up_to].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+        let [after, up_to] = [query.after, query.up_to].map(bound);
         let kinds = (!query.kinds.is_empty()).then(|| format!(",{},", query.kinds.join(",")));
         let [since, until] = [query.since, query.until].map(|time| time.map(Timestamp::millis));
         self.all(

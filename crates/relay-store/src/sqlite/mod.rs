@@ -34,7 +34,7 @@ use relay_core::domain::event::{Happened, Number};
 use relay_core::domain::name::{Party, ProjectKey};
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
-use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
+use relay_core::store::{Errand, Facts, Presence, Result, Size, Store, Tx, Watch};
 use relay_core::verbs::moved;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -285,7 +285,7 @@ impl Sqlite {
         let one = |sql: &str| {
             self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(|fault| self.refuse(&fault))
         };
-        let bytes = std::fs::metadata(Self::file(&self.folder)).map_or(0, |metadata| metadata.len());
+        let Size { bytes, log_bytes } = self.size();
         let schema = self
             .connection
             .query_row("PRAGMA user_version", [], |row| row.get(0))
@@ -302,7 +302,7 @@ impl Sqlite {
             schema,
             events: self.read()?.tip()?.number,
             bytes,
-            log_bytes: self.log_bytes(),
+            log_bytes,
             check,
         })
     }
@@ -343,6 +343,11 @@ impl Store for Sqlite {
 
     fn archived(&self) -> Result<Number> {
         self.archive().archived()
+    }
+
+    fn size(&self) -> Size {
+        let bytes = std::fs::metadata(Self::file(&self.folder)).map_or(0, |metadata| metadata.len());
+        Size { bytes, log_bytes: self.log_bytes() }
     }
 }
 

@@ -7,7 +7,7 @@ use relay_core::domain::event::Twin;
 use relay_core::domain::limits::Limits;
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
 use relay_core::domain::time::Timestamp;
-use relay_core::store::{EventQuery, Facts, InboxQuery, Result, Store};
+use relay_core::store::{EventQuery, Facts, InboxQuery, NEWEST, Result, Store};
 use rusqlite::Connection;
 
 use crate::Home;
@@ -69,6 +69,7 @@ fn every_question_is_answered_from_an_index() -> Result<()> {
     claims(&*facts, &name, &thread, now)?;
     facts.link(&me, &other)?;
     facts.links_of(&me)?;
+    facts.links(NEWEST, 100)?;
     facts.events(&EventQuery::between(7, 100))?;
     facts.events(&EventQuery { kinds: &["message_sent"], actor: Some("BlueLake"), ..EventQuery::between(7, 100) })?;
     facts.events(&EventQuery { thread: Some(&thread), since: Some(now), ..EventQuery::between(7, 100) })?;
@@ -86,7 +87,7 @@ fn everybody(facts: &dyn Facts, name: &AgentName, thread: &ThreadId) -> Result<(
     facts.agent_of_session("session")?;
     facts.agents()?;
     facts.thread(thread)?;
-    facts.threads("b", 100)?;
+    facts.threads("b", NEWEST, 100)?;
     facts.open_threads()?;
     facts.members(thread)?;
     facts.is_member(thread, &Party::Human)?;
@@ -94,7 +95,7 @@ fn everybody(facts: &dyn Facts, name: &AgentName, thread: &ThreadId) -> Result<(
 }
 
 fn mail(facts: &dyn Facts, me: &Party, other: &Party, thread: &ThreadId, now: Timestamp) -> Result<()> {
-    facts.thread_messages(thread, 100)?;
+    facts.thread_messages(thread, NEWEST, 100)?;
     facts.thread_messages_after(thread, 7, 100)?;
     facts.thread_messages_until(thread, now, 100)?;
     facts.message(7)?;
@@ -121,11 +122,14 @@ fn mail(facts: &dyn Facts, me: &Party, other: &Party, thread: &ThreadId, now: Ti
     facts.outbox(me, 100)?;
     facts.acks_owed(me, 100)?;
     facts.acks_awaited(me, 100)?;
+    facts.acks_waiting(100)?;
+    facts.acks_counted()?;
+    facts.traffic(7)?;
     facts.same_text(me, "subject", "body", now, now)?;
     facts.wrote_since(me, other, now)?;
     facts.held(me, other)?;
     facts.held_of(me)?;
-    facts.search("word", 100)?;
+    facts.search("word", NEWEST, 100)?;
     Ok(())
 }
 

@@ -74,7 +74,8 @@ pub(super) fn agent(row: &Row<'_>) -> Result<Agent> {
     })
 }
 
-pub(super) const THREAD: &str = "SELECT h.id, h.first_message, t.text, h.done, h.opened_at, h.last_at, h.messages
+pub(super) const THREAD: &str =
+    "SELECT h.id, h.first_message, t.text, h.done, h.opened_at, h.last_at, h.last_number, h.messages
     FROM threads h LEFT JOIN texts t ON t.event = h.first_message AND t.field = 'subject'";
 
 pub(super) fn thread(row: &Row<'_>) -> Result<Thread> {
@@ -85,7 +86,8 @@ pub(super) fn thread(row: &Row<'_>) -> Result<Thread> {
         done: row.get(3)?,
         opened_at: time(row, 4)?,
         last_at: time(row, 5)?,
-        messages: row.get(6)?,
+        last_number: row.get(6)?,
+        messages: row.get(7)?,
     })
 }
 

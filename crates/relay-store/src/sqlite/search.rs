@@ -16,7 +16,7 @@ const FRESH: &str =
      LEFT JOIN texts b ON b.event = m.number AND b.field = 'body'
      WHERE m.number > coalesce((SELECT rowid FROM search ORDER BY rowid DESC LIMIT 1), 0)";
 
-const MATCHING: &str = "MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
+const MATCHING: &str = "MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3";
 
 /// Brings the index up to date once enough messages wait for it.
 pub(super) fn catch_up(connection: &Connection) -> rusqlite::Result<()> {
@@ -40,22 +40,23 @@ pub(super) fn without_subject(connection: &Connection, message: Number) -> rusql
 }
 
 impl View<'_> {
-    /// The messages that hold all the words, newest first.
-    pub(super) fn search_words(&self, words: &str, limit: usize) -> Result<Vec<Number>> {
+    /// The messages before a number that hold all the words, newest first.
+    pub(super) fn search_words(&self, words: &str, before: Number, limit: usize) -> Result<Vec<Number>> {
         // Each word is quoted: what people type is text to find, not a query language.
         let quoted: Vec<String> =
             words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
         let quoted = quoted.join(" ");
+        let before = i64::try_from(before).unwrap_or(i64::MAX);
         let in_memory = format!(
             "DROP TABLE IF EXISTS temp.fresh; CREATE VIRTUAL TABLE temp.fresh USING fts5 (subject, body, content = '');
              INSERT INTO temp.fresh (rowid, subject, body) {FRESH}"
         );
         self.connection.execute_batch(&in_memory).map_err(|fault| self.refuse(&fault))?;
         let fresh = format!("SELECT rowid FROM temp.fresh WHERE fresh {MATCHING}");
-        let mut found: Vec<Number> = self.all(&fresh, params![quoted, limit], |row| row.get(0))?;
+        let mut found: Vec<Number> = self.all(&fresh, params![quoted, before, limit], |row| row.get(0))?;
         let rest = limit - found.len();
         let indexed = format!("SELECT rowid FROM search WHERE search {MATCHING}");
-        let mut older: Vec<Number> = self.all(&indexed, params![quoted, rest], |row| row.get(0))?;
+        let mut older: Vec<Number> = self.all(&indexed, params![quoted, before, rest], |row| row.get(0))?;
         found.append(&mut older);
         Ok(found)
     }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use relay_core::domain::event::chain_hash;
 use relay_core::domain::time::Span;
 use relay_core::error::Code;
-use relay_core::store::{EventQuery, Remembered, Store, Tx};
+use relay_core::store::{EventQuery, NEWEST, Remembered, Store, Tx};
 use relay_store::sqlite::batch::Batch;
 use relay_store::verify::{Finding, verify};
 
@@ -106,10 +106,10 @@ fn a_refused_request_leaves_no_trace_and_its_neighbours_stay() {
     let claimed: Vec<String> = facts.claims().unwrap().into_iter().map(|claim| claim.pattern).collect();
     assert_eq!(claimed, kept);
     for word in &kept {
-        assert_eq!(facts.search(word, 10).unwrap().len(), 1, "{word}");
+        assert_eq!(facts.search(word, NEWEST, 10).unwrap().len(), 1, "{word}");
     }
     for word in ["committed", "dropped", "panicked", "unwound", "first", "second"] {
-        assert!(facts.search(word, 10).unwrap().is_empty(), "{word}");
+        assert!(facts.search(word, NEWEST, 10).unwrap().is_empty(), "{word}");
     }
     let report = verify(&place.project_folder(), |_, _, _| {}).unwrap();
     assert_eq!(report.findings.told().collect::<Vec<_>>(), Vec::<&Finding>::new());

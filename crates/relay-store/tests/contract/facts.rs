@@ -5,7 +5,7 @@ use relay_core::domain::contact::{Decided, LinkState};
 use relay_core::domain::event::{Happened, Number};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_core::store::{EventQuery, Facts, Tx};
+use relay_core::store::{EventQuery, Facts, NEWEST, Tx};
 
 use super::{Mail, NOW, Opened, append, each, ids, later, name, party, register, send, thread, write};
 
@@ -32,10 +32,10 @@ fn names_and_ids_are_found_without_regard_to_case_and_shown_as_first_written() {
         assert_eq!(facts.agent(&name("BLUELAKE")).unwrap().unwrap().name, name("BlueLake"));
         let found = facts.thread(&thread("bd-1")).unwrap().unwrap();
         assert_eq!((found.id, found.messages), (thread("BD-1"), 2));
-        assert_eq!(facts.thread_messages(&thread("Bd-1"), 10).unwrap().len(), 2);
+        assert_eq!(facts.thread_messages(&thread("Bd-1"), NEWEST, 10).unwrap().len(), 2);
         assert!(facts.is_member(&thread("bD-1"), &party("RedForest")).unwrap());
-        assert_eq!(facts.threads("", 10).unwrap().len(), 1);
-        let beginning = |word: &str| facts.threads(word, 10).unwrap().len();
+        assert_eq!(facts.threads("", NEWEST, 10).unwrap().len(), 1);
+        let beginning = |word: &str| facts.threads(word, NEWEST, 10).unwrap().len();
         assert_eq!(
             [beginning("bD-"), beginning("BD-1"), beginning("d-1"), beginning("bd-11"), beginning("_d")],
             [1, 1, 0, 0, 0]
@@ -112,7 +112,7 @@ fn the_most_recently_active_thread_comes_first_and_done_ones_are_not_open() {
             write(&*store, |tx| send(tx, &Mail { thread: id, ..Mail::default() }));
         }
         let order = |facts: &dyn Facts, limit: usize| -> Vec<String> {
-            facts.threads("", limit).unwrap().iter().map(|thread| thread.id.to_string()).collect()
+            facts.threads("", NEWEST, limit).unwrap().iter().map(|thread| thread.id.to_string()).collect()
         };
         assert_eq!(order(&*store.read().unwrap(), 10), ["bd-1", "bd-3", "bd-2"]);
         assert_eq!(order(&*store.read().unwrap(), 2), ["bd-1", "bd-3"]);

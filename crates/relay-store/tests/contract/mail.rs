@@ -6,7 +6,7 @@ use relay_core::domain::limits::DUPLICATE_AMONG;
 use relay_core::domain::message::{Importance, Message};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_core::store::{EventQuery, InboxQuery, Store, Tx};
+use relay_core::store::{EventQuery, InboxQuery, NEWEST, Store, Tx};
 
 use super::{Mail, NOW, Opened, Place, append, each, ids, later, party, register, send, thread, write};
 
@@ -175,7 +175,7 @@ fn sent_mail_is_found_by_sender_and_time() {
         assert!(facts.wrote_since(&blue, &red, later(20)).unwrap());
         assert!(!facts.wrote_since(&blue, &red, later(21)).unwrap());
         assert!(!facts.wrote_since(&red, &blue, NOW).unwrap());
-        let last = facts.thread_messages(&thread("bd-1"), 2).unwrap();
+        let last = facts.thread_messages(&thread("bd-1"), NEWEST, 2).unwrap();
         assert_eq!(ids(&last, |message| message.id), [sent[1], sent[2]], "the last two, oldest first");
         assert!(last.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
         for (after, limit, expected) in [
@@ -312,8 +312,8 @@ fn search_finds_all_words_in_subject_and_body_and_reads_no_query_language() {
             ("tok*", vec![]),
             ("nothing", vec![]),
         ] {
-            assert_eq!(facts.search(words, 10).unwrap(), found, "{words}");
+            assert_eq!(facts.search(words, NEWEST, 10).unwrap(), found, "{words}");
         }
-        assert_eq!(facts.search("token", 1).unwrap(), [two]);
+        assert_eq!(facts.search("token", NEWEST, 1).unwrap(), [two]);
     });
 }

@@ -23,7 +23,7 @@ use relay_core::domain::limits::Limits;
 use relay_core::domain::message::Importance;
 use relay_core::domain::name::{AgentName, Party, ProjectKey, ThreadId};
 use relay_core::domain::time::{Span, Timestamp};
-use relay_core::store::{Errand, Facts, Presence, Result, Store, Tx, Watch};
+use relay_core::store::{Errand, Facts, Presence, Result, Size, Store, Tx, Watch};
 use relay_store::{Home, sqlite};
 use tempfile::TempDir;
 
@@ -126,6 +126,10 @@ impl Store for Batches {
 
     fn archived(&self) -> Result<Number> {
         self.0.archived()
+    }
+
+    fn size(&self) -> Size {
+        self.0.size()
     }
 }
 

@@ -1,19 +1,14 @@
-use relay_core::store::Result;
 use relay_core::verbs::look::{EventFilter, Input, Layout};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::look::{self, Page};
-use super::words::{self, Digits};
+use super::words;
 use crate::app::App;
 
 /// Which events are wanted; all that is said must be true of one.
 #[derive(Debug, Clone, Default, clap::Args, Deserialize, JsonSchema)]
 pub struct Events {
-    /// Only events before this number: the last of them
-    #[arg(long, value_name = "N", help_heading = "Which events")]
-    #[schemars(extend("hint" = "events before this number"))]
-    before: Option<Digits>,
     /// Only what this agent did
     #[arg(long, value_name = "NAME", help_heading = "Which events")]
     #[schemars(extend("hint" = "agent"))]
@@ -42,7 +37,7 @@ pub struct Events {
 }
 
 impl Events {
-    pub fn input(&self, input: Input) -> Result<Input> {
+    pub fn input(&self, input: Input) -> Input {
         let filter = EventFilter {
             kind: self.kind.clone(),
             by: self.by.clone(),
@@ -52,7 +47,7 @@ impl Events {
             until: self.until.clone(),
         };
         let layout = if self.oneline { Layout::Short } else { input.layout };
-        Ok(Input { before: words::number(self.before.as_ref())?, filter, layout, ..input })
+        Input { filter, layout, ..input }
     }
 }
 
@@ -80,7 +75,7 @@ impl Args {
             None => self
                 .page
                 .input(vec!["events".to_owned()])
-                .and_then(|input| self.events.input(Input { newest: true, layout: Layout::Full, ..input })),
+                .map(|input| self.events.input(Input { newest: true, layout: Layout::Full, ..input })),
         };
         look::answer(app, input, "log")
     }

@@ -15,10 +15,10 @@ use crate::app::App;
 )]
 pub struct Args {
     /// message N | thread [T] | agents | agent NAME | reservations [PATH] | contacts | outbox | events | line PATH:N |
-    /// search WORDS | status | debt | playbook CODE
+    /// search WORDS | status | debt | traffic | day DATE | playbook CODE
     #[arg(value_name = "WHAT", required = true)]
     #[serde(deserialize_with = "words::sentence")]
-    #[schemars(extend("hint" = "[\"thread\",\"bd-1\"]: message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, playbook CODE"))]
+    #[schemars(extend("hint" = "[\"thread\",\"bd-1\"]: message N, thread [T], agents, agent NAME, reservations [PATH], contacts, outbox, events, line PATH:N, search WORDS, status, debt, traffic, day DATE, playbook CODE"))]
     what: Vec<String>,
     #[command(flatten)]
     #[serde(flatten)]
@@ -35,6 +35,10 @@ pub struct Page {
     #[arg(long, value_name = "N")]
     #[schemars(extend("hint" = "events after this number"))]
     after: Option<Digits>,
+    /// Only what came before this number: the page that follows
+    #[arg(long, value_name = "N")]
+    #[schemars(extend("hint" = "events before this number"))]
+    before: Option<Digits>,
     /// At most this many [default: 100]
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<Digits>,
@@ -46,7 +50,7 @@ impl Args {
     }
 
     fn input(&self) -> Result<Input> {
-        self.page.input(self.what.clone()).and_then(|input| self.events.input(input))
+        self.page.input(self.what.clone()).map(|input| self.events.input(input))
     }
 }
 
@@ -66,15 +70,20 @@ fn look(app: &App, what: Vec<String>, page: &Page) -> u8 {
 pub fn answer(app: &App, input: Result<Input>, command: &str) -> u8 {
     match input {
         Ok(input) if input.is_about_a_playbook() => text_only(app, &input),
-        // A person who asks where things stand is told of the files too; to a model they are told by the hooks.
-        other => app.run(other.map(|input| Request::Look(Input { trees: input.is_about_status(), ..input })), command),
+        other => app.run(other.map(|input| Request::Look(for_a_person(input))), command),
     }
+}
+
+/// A person who asks where things stand is told all of it, and of the files too; to a model they are told by the hooks.
+fn for_a_person(input: Input) -> Input {
+    let is_status = input.is_about_status();
+    Input { trees: is_status, wide: is_status, ..input }
 }
 
 impl Page {
     pub fn input(&self, what: Vec<String>) -> Result<Input> {
-        let (after, limit) = (words::number(self.after.as_ref())?, words::count("--limit", self.limit.as_ref())?);
-        Ok(Input { what, after, limit, ..Input::default() })
+        let (after, before) = (words::number(self.after.as_ref())?, words::number(self.before.as_ref())?);
+        Ok(Input { what, after, before, limit: words::count("--limit", self.limit.as_ref())?, ..Input::default() })
     }
 }
 
@@ -114,6 +123,9 @@ pub enum Reading {
         /// A path or pattern [default: list them all]
         #[arg(value_name = "PATH")]
         path: Option<String>,
+        /// As they were held after this event
+        #[arg(long, value_name = "N")]
+        at: Option<Digits>,
         #[command(flatten)]
         page: Page,
     },
@@ -135,14 +147,17 @@ pub enum Reading {
 impl Reading {
     pub fn run(&self, app: &App) -> u8 {
         let none = &Page::default();
-        let words = |noun: &str, rest: &[String]| [&[noun.to_owned()], rest].concat();
+        let phrase = |noun: &str, rest: &[String]| [&[noun.to_owned()], rest].concat();
         match self {
-            Reading::Thread { id, page } => look(app, words("thread", id.as_slice()), page),
-            Reading::Message { id } => look(app, words("message", std::slice::from_ref(id)), none),
-            Reading::Agents => look(app, words("agents", &[]), none),
-            Reading::Reservations { path, page } => look(app, words("reservations", path.as_slice()), page),
-            Reading::Search { words: wanted, page } => look(app, words("search", wanted), page),
-            Reading::Status => look(app, words("status", &[]), none),
+            Reading::Thread { id, page } => look(app, phrase("thread", id.as_slice()), page),
+            Reading::Message { id } => look(app, phrase("message", std::slice::from_ref(id)), none),
+            Reading::Agents => look(app, phrase("agents", &[]), none),
+            Reading::Reservations { path, at, page } => {
+                let (input, at) = (page.input(phrase("reservations", path.as_slice())), words::number(at.as_ref()));
+                answer(app, input.and_then(|input| Ok(Input { at: at?, ..input })), "reservations")
+            }
+            Reading::Search { words: wanted, page } => look(app, phrase("search", wanted), page),
+            Reading::Status => look(app, phrase("status", &[]), none),
             Reading::Log(args) => args.run(app),
         }
     }

@@ -7,7 +7,7 @@ use relay_core::domain::holding::End;
 use relay_core::domain::plain::escape_line;
 use relay_core::domain::time::Timestamp;
 use relay_core::playbook::Who;
-use relay_core::verbs::look::{Events, HeldShape, Layout, Line, Outcome, Status};
+use relay_core::verbs::look::{Day, Events, HeldShape, Layout, Line, Outcome, Pair, Status, Traffic};
 use relay_core::verbs::recover::{self, State};
 use relay_core::wire::v1::{AgentShape, EventShape, MessageShape};
 use serde_json::Value;
@@ -21,10 +21,11 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
             let mut text = state::thread_line(&view.thread, false);
             state::thread_body(&mut text, &view.participants, &view.acks_owed, &view.reservations, page);
             view.messages.iter().for_each(|message| text.push_str(&mail::message(message, page)));
+            text.push_str(&older(view.before));
             text
         }
         Outcome::Threads { threads, .. } if threads.is_empty() => "No threads yet.\n".to_owned(),
-        Outcome::Threads { threads, more } => {
+        Outcome::Threads { threads, before, .. } => {
             let row = |thread: &relay_core::wire::v1::ThreadShape| {
                 let subject = thread.subject.as_deref().map(escape_line).unwrap_or_default();
                 let done = if thread.done { "done" } else { "open" };
@@ -37,8 +38,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
                 ]
             };
             let rows = table(&["thread", "state", "messages", "last", "subject"], threads.iter().map(row).collect());
-            let rest = if *more { "… and older ones\n" } else { "" };
-            format!("{rows}{rest}")
+            format!("{rows}{}", older(*before))
         }
         Outcome::Agents { agents } => self::agents(agents, page),
         Outcome::Reservations { reservations, .. } if reservations.is_empty() => {
@@ -49,13 +49,18 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
             let rest = if more > 0 { format!("… and {more} more\n") } else { String::new() };
             format!("{}{rest}", state::claims(reservations, page))
         }
-        Outcome::Contacts { links } => state::links(links, page),
+        Outcome::Contacts { links, before } => format!("{}{}", state::links(links, page), older(*before)),
         Outcome::Outbox { outbox } if outbox.is_empty() => "You sent nothing yet.\n".to_owned(),
         Outcome::Outbox { outbox } => outbox.iter().map(|message| with_recipients(message, page)).collect(),
         Outcome::Events(events) => self::events(events, page.now),
         Outcome::Line(line) => self::line(line, page),
-        Outcome::Search { found } if found.is_empty() => "Nothing found.\n".to_owned(),
-        Outcome::Search { found } => found.iter().map(|message| mail::message(message, page)).collect(),
+        Outcome::Search { found, .. } if found.is_empty() => "Nothing found.\n".to_owned(),
+        Outcome::Search { found, before } => {
+            let found: String = found.iter().map(|message| mail::message(message, page)).collect();
+            format!("{found}{}", older(*before))
+        }
+        Outcome::Traffic(traffic) => self::traffic(traffic, page),
+        Outcome::Day(day) => self::day(day),
         Outcome::Status(status) => self::status(status, page),
         Outcome::Debt { debt } if debt.is_empty() => "No debt: nothing stale, contested or overdue.\n".to_owned(),
         Outcome::Debt { debt } => debt
@@ -75,6 +80,31 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
             format!("{head}{}", steps(&playbook.playbook, page.speech))
         }
     }
+}
+
+/// How to see what came before.
+fn older(before: Option<u64>) -> String {
+    before.map(|before| format!("{}\n", format!("(older: --before {before})").dimmed())).unwrap_or_default()
+}
+
+fn traffic(traffic: &Traffic, page: &Page<'_>) -> String {
+    if traffic.traffic.is_empty() {
+        return "Nobody has written to anybody yet.\n".to_owned();
+    }
+    let row =
+        |pair: &Pair| vec![pair.from.clone(), pair.to.clone(), pair.messages.to_string(), format!("#{}", pair.newest)];
+    let rows = table(&["from", "to", "messages", "newest"], traffic.traffic.iter().map(row).collect());
+    let since = traffic.since.map(|since| format!("Counted since {}.\n", relative(since, page.now)));
+    format!("{rows}{}", since.unwrap_or_default())
+}
+
+fn day(day: &Day) -> String {
+    let (Some(first), Some(last)) = (day.first, day.last) else {
+        return format!("Nothing happened on {}.\n", day.day);
+    };
+    let hours = day.hours.iter().enumerate().filter(|(_, events)| **events > 0);
+    let rows = hours.map(|(hour, events)| vec![format!("{hour:02}:00"), events.to_string()]).collect();
+    format!("#{first} to #{last} happened on {}.\n{}", day.day, table(&["hour", "events"], rows))
 }
 
 fn with_recipients(message: &MessageShape, page: &Page<'_>) -> String {
@@ -163,9 +193,7 @@ fn events(page: &Events, now: Timestamp) -> String {
     let widths = (widths.0.unwrap_or_default(), widths.1.unwrap_or_default());
     let entries: Vec<String> = page.events.iter().map(|event| entry(event, page.layout, widths, now)).collect();
     let mut text = entries.join(if page.layout == Layout::Full { "\n" } else { "" });
-    if let Some(before) = page.before {
-        let _ = writeln!(text, "{}", format!("(older: --before {before})").dimmed());
-    }
+    text.push_str(&older(page.before));
     text
 }
 

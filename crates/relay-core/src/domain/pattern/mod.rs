@@ -51,7 +51,7 @@ use syntax::{Node, canonical, literal_nodes, plain_text};
 pub const MAX_BYTES: usize = 2048;
 /// The longest name of a resource.
 const MAX_NAME: usize = 128;
-const RESOURCE: &str = "res:";
+pub const RESOURCE: &str = "res:";
 
 /// Whether letters match in their own case only. Insensitive folds ASCII, as git's
 /// `core.ignorecase` does.

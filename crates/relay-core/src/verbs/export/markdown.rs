@@ -10,7 +10,7 @@ use crate::domain::message::Importance;
 use crate::domain::name::ThreadId;
 use crate::domain::plain::{escape, markdown};
 use crate::domain::time::Timestamp;
-use crate::store::{EventQuery, Result};
+use crate::store::{EventQuery, NEWEST, Result};
 use crate::verbs::look::events::{STEP, each_step};
 use crate::verbs::look::filter::CLAIMS;
 use crate::wire::v1::{MessageShape, RecipientShape, RedactedShape};
@@ -59,7 +59,7 @@ impl Document<'_, '_> {
             ctx.now.to_the_second()
         );
         (self.sink)(&head)?;
-        let mut threads = self.reading.look(|looking| looking.facts.threads("", ALL))?;
+        let mut threads = self.reading.look(|looking| looking.facts.threads("", NEWEST, ALL))?;
         threads.retain(|thread| thread.first_message.is_none_or(|first| first <= number));
         threads.sort_by_key(|thread| (thread.opened_at, thread.first_message));
         // First the threads, then the claims.

@@ -9,6 +9,7 @@ use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, Happened, Number};
 use crate::domain::name::{Party, ProjectKey};
 use crate::domain::telling::tell;
+use crate::domain::time::Span;
 use crate::domain::view::Viewer;
 use crate::store::{Facts, Result};
 use crate::verbs::writing::internal;
@@ -67,6 +68,9 @@ pub(super) fn look(looking: &Looking<'_>, input: &Input) -> Result<Outcome> {
         moves: looking.facts.moves()?,
         sieve,
         limit: looking.limit,
+        until: input
+            .patience
+            .map(|patience| Span::millis(looking.ctx.clock.monotonic().as_millis() + patience.as_millis())),
         events: Vec::new(),
         layout: input.layout,
     };
@@ -91,6 +95,8 @@ struct Page<'a> {
     moves: Vec<(Number, ProjectKey, ProjectKey)>,
     sieve: Sieve<'a>,
     limit: usize,
+    /// When whoever waits for it has waited long enough.
+    until: Option<Span>,
     events: Vec<EventShape>,
     layout: Layout,
 }
@@ -113,11 +119,23 @@ impl Page<'_> {
             let from = last.saturating_sub(self.step()).max(after);
             self.fill(self.stretch(from, last)?.into_iter().rev())?;
             last = from;
+            if self.is_late() {
+                break;
+            }
         }
-        let has_older = self.is_full();
+        let is_full = self.is_full();
         self.events.truncate(self.limit - 1);
-        let before = self.events.last().map(|event| event.number).filter(|_| has_older);
+        let before = if is_full {
+            self.events.last().map(|event| event.number)
+        } else {
+            // Everything from there on was looked at.
+            (last > after).then_some(last + 1)
+        };
         Ok(Events { events: self.events, cursor: up_to.max(after), before, layout: self.layout })
+    }
+
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| self.looking.ctx.clock.monotonic() > until)
     }
 
     fn is_full(&self) -> bool {
@@ -160,12 +178,7 @@ pub(in crate::verbs) fn shape(facts: &dyn Facts, event: &Event, what: &Happened,
         for hash in ["subject", "body", "task", "why"] {
             fields.remove(hash);
         }
-        let claims: Vec<Number> = match what {
-            Happened::ReservationRenewed { claims, .. } => claims.iter().map(|claim| claim.id).collect(),
-            Happened::ReservationReleased { claims, .. } => claims.clone(),
-            Happened::ReservationTaken { id, .. } => vec![*id],
-            _ => Vec::new(),
-        };
+        let claims = what.claims();
         if !claims.is_empty() {
             let mut patterns = Vec::new();
             for claim in claims {

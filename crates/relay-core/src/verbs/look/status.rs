@@ -2,17 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Looking, Outcome};
+use super::now::{self, Now};
+use super::{Input, Looking, Outcome};
 use crate::domain::agent::Standing;
 use crate::domain::event::Number;
+use crate::domain::message::Message;
 use crate::domain::name::Party;
+use crate::domain::reservation::Reservation;
 use crate::installation::Question;
 use crate::store::{InboxQuery, Result};
 use crate::verbs::actor::Actor;
 use crate::verbs::check::{self, Counted};
 use crate::verbs::debt::{DebtItem, Ledger};
 use crate::verbs::lag::ArchiveShape;
-use crate::verbs::link;
 use crate::wire::v1::{AgentShape, ContestedShape, MessageShape};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,44 +40,59 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Counted>,
     pub archive: ArchiveShape,
+    /// The rest of what a person wants to see at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Box<Now>>,
 }
 
-pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, trees: bool) -> Result<Outcome> {
+pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, input: &Input) -> Result<Outcome> {
     let (ctx, facts) = (looking.ctx, looking.facts);
     let agents = facts.agents()?;
-    let escalations = InboxQuery::unread(&Party::Human, looking.limit);
-    let mut waiting = 0;
-    for agent in &agents {
-        waiting += link::pending_for(facts, &Party::Agent(agent.name.clone()), ctx.now)?.len();
+    let claims: Vec<Reservation> = facts.claims()?.into_iter().filter(|claim| claim.is_live(ctx.now)).collect();
+    let (requests, debt) = (now::requests(looking, &agents)?, debt(looking)?);
+    let (mut contested, mut pairs) = (Vec::new(), Vec::new());
+    for (pair, mine, theirs) in ledger(looking).pairs(&agents)? {
+        contested.push(pair);
+        pairs.push((mine.id, theirs.id));
     }
-    let for_the_human = facts
-        .inbox(&escalations)?
+    let mut shown: Vec<AgentShape> = agents
         .iter()
-        .filter(|message| {
-            let copy = message.delivery_to(&Party::Human);
-            copy.is_some_and(|copy| looking.viewer.sees_delivery(message, copy))
-        })
-        .map(|message| looking.shape(message, false))
+        .map(|agent| super::agent_shape(ctx, agent))
+        .filter(|shape| shape.state != Standing::Retired.as_str())
         .collect();
-    Ok(Outcome::Status(Box::new(Status {
+    let mut status = Status {
         project: ctx.project.to_string(),
         tip: facts.tip()?.number,
-        live_claims: facts.claims()?.iter().filter(|claim| claim.is_live(ctx.now)).count(),
-        contested: ledger(looking).pairs(&agents)?.into_iter().map(|(pair, _, _)| pair).collect(),
+        agents: Vec::new(),
+        live_claims: claims.len(),
+        contested,
         open_threads: facts.open_threads()?,
         unread: actor.map(|actor| facts.unread(&actor.party(), ctx.limits.unread)).transpose()?,
-        for_the_human,
+        for_the_human: for_the_human(looking)?,
         questions: ctx.installation.questions(),
-        contacts_waiting: waiting,
-        debt: debt(looking)?.len(),
-        work: if trees { check::counted(ctx, facts, actor.and_then(Actor::agent))? } else { None },
+        contacts_waiting: requests.len(),
+        debt: debt.len(),
+        work: if input.trees { check::counted(ctx, facts, actor.and_then(Actor::agent))? } else { None },
         archive: ArchiveShape::of(ctx.store, facts)?,
-        agents: agents
-            .iter()
-            .map(|agent| super::agent_shape(looking.ctx, agent))
-            .filter(|shape| shape.state != Standing::Retired.as_str())
-            .collect(),
-    })))
+        now: None,
+    };
+    if input.wide {
+        now::sort(&mut shown);
+        let seen = now::Seen { agents: &agents, claims: &claims, contested: &pairs, debt, requests };
+        status.now = Some(Box::new(now::now(looking, seen, &shown)?));
+    }
+    status.agents = shown;
+    Ok(Outcome::Status(Box::new(status)))
+}
+
+/// What the human was written and has not read.
+fn for_the_human(looking: &Looking<'_>) -> Result<Vec<MessageShape>> {
+    let unread = looking.facts.inbox(&InboxQuery::unread(&Party::Human, looking.limit))?;
+    let is_visible = |message: &&Message| {
+        let copy = message.delivery_to(&Party::Human);
+        copy.is_some_and(|copy| looking.viewer.sees_delivery(message, copy))
+    };
+    Ok(unread.iter().filter(is_visible).map(|message| looking.shape(message, false)).collect())
 }
 
 fn ledger<'a>(looking: &'a Looking<'_>) -> Ledger<'a> {

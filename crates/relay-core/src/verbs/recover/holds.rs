@@ -95,7 +95,7 @@ impl Look<'_> {
             Condition::Held { patterns, shared } => self.holds_all(patterns, *shared)?,
             Condition::Thread(thread) => {
                 let (viewer, _) = actor::viewer(self.ctx, self.facts)?;
-                prepare::thread_view(self.ctx, self.facts, &ThreadId::parse(thread)?, &viewer, 0)?.is_some()
+                prepare::thread_view(self.ctx, self.facts, &ThreadId::parse(thread)?, &viewer, None, 0)?.is_some()
             }
             Condition::Written { to, thread } => {
                 let to = actor::addressed(self.ctx, self.facts, &Address::parse(to))?;

@@ -68,6 +68,9 @@ pub struct RecipientShape {
     pub name: String,
     pub kind: Line,
     pub state: State,
+    /// Told to the human, as the one who looks after all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surfaced_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,6 +172,7 @@ impl MessageShape {
                     name: delivery.recipient.to_string(),
                     kind: delivery.line,
                     state: delivery.state(),
+                    surfaced_at: delivery.surfaced_at.filter(|_| *viewer == Viewer::Human),
                     read_at: delivery.read_at,
                     acked_at: delivery.acked_at,
                 })
