@@ -1,4 +1,4 @@
-//! Fills a store for `scripts/bench`: `fill HOME PROJECT MESSAGES CLAIMS folders|stars|prose`. Many events to a transaction,
+//! Fills a store for `scripts/bench`: `fill HOME PROJECT MESSAGES CLAIMS folders|stars|prose|crowd`. Many events to a transaction,
 //! each through the same `append` as a verb's. Not part of what is shipped.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a tool that cannot go on should say where")]
 
@@ -18,6 +18,9 @@ use relay_store::Home;
 
 /// Whom the benchmark plays are the first two; in an empty project they are all there is.
 const AGENTS: usize = 50;
+/// As many as the human's page should cope with. Of a crowd some owe acknowledgements, have unread mail, contest each other's
+/// claims and have asked for contact.
+const CROWD: usize = 500;
 const THREADS: u64 = 10_000;
 const FOLDERS: usize = 1_000;
 const BATCH: u64 = 20_000;
@@ -27,7 +30,7 @@ const READ_AT_ONCE: usize = 100;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [home, project, messages, claims, shape] = &arguments[..] else {
-        panic!("fill HOME PROJECT MESSAGES CLAIMS folders|stars|prose")
+        panic!("fill HOME PROJECT MESSAGES CLAIMS folders|stars|prose|crowd")
     };
     let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
     let home = Home::new(PathBuf::from(home), Limits::default(), now);
@@ -35,8 +38,14 @@ fn main() {
     let messages: u64 = messages.parse().unwrap();
     let claims: usize = claims.parse().unwrap();
     let errand = Errand { verb: "fill", agent: "", wait: Span::seconds(60), durable: false };
-    let agents = if messages == 0 { 2 } else { AGENTS };
-    let mut fill = Fill { now, random: 1, prose: shape == "prose", unread: BTreeMap::new() };
+    let crowd = shape == "crowd";
+    let agents = match (messages, crowd) {
+        (0, _) => 2,
+        (_, true) => CROWD,
+        _ => AGENTS,
+    };
+    let mut fill =
+        Fill { now, random: 1, agents, prose: shape == "prose", crowd, unread: BTreeMap::new(), last_claim: 0 };
     let mut tx = store.begin(errand).unwrap();
     for index in 1..=agents {
         fill.register(&mut *tx, index);
@@ -47,7 +56,7 @@ fn main() {
         for index in start..messages.min(start + BATCH) {
             fill.message(&mut *tx, index, messages);
         }
-        if start + BATCH >= messages {
+        if start + BATCH >= messages && !crowd {
             fill.read_all(&mut *tx);
         }
         tx.commit().unwrap();
@@ -57,6 +66,9 @@ fn main() {
     for index in 0..claims {
         fill.claim(&mut *tx, index, shape == "stars");
     }
+    if crowd {
+        (0..agents / 5).for_each(|index| fill.link(&mut *tx, index));
+    }
     tx.commit().unwrap();
     store.settle(Span::seconds(60)).unwrap();
 }
@@ -64,9 +76,12 @@ fn main() {
 struct Fill {
     now: i64,
     random: u64,
+    agents: usize,
     /// Sentences in few threads, as agents write them; else words that do not repeat themselves, in many.
     prose: bool,
+    crowd: bool,
     unread: BTreeMap<String, Vec<Number>>,
+    last_claim: Number,
 }
 
 fn name(index: usize) -> AgentName {
@@ -122,9 +137,11 @@ impl Fill {
     }
 
     fn message(&mut self, tx: &mut dyn Tx, index: u64, of: u64) {
-        let from = usize::try_from(self.next(AGENTS as u64)).unwrap();
-        let to = (from + 1 + usize::try_from(self.next(AGENTS as u64 - 1)).unwrap()) % AGENTS;
+        let agents = self.agents as u64;
+        let from = usize::try_from(self.next(agents)).unwrap();
+        let to = (from + 1 + usize::try_from(self.next(agents - 1)).unwrap()) % self.agents;
         let (from, to) = (Party::Agent(name(from + 1)), Party::Agent(name(to + 1)));
+        let to = if self.crowd && index % (of / 20).max(1) == 0 { Party::Human } else { to };
         let thread = format!("task-{}", self.next(if self.prose { THREADS / 100 } else { THREADS }));
         let subject = self.words(5);
         let body = if self.prose { self.sentences(460) } else { self.words(80) };
@@ -139,7 +156,7 @@ impl Fill {
             subject: texts[0].hash(),
             body: texts[1].hash(),
             importance: Importance::Normal,
-            ack_within_ms: None,
+            ack_within_ms: (self.crowd && index.is_multiple_of(50)).then_some(3_600_000),
             reply_to: None,
             twin: None,
         };
@@ -153,6 +170,9 @@ impl Fill {
         let request = format!("{:064x}", u128::from_le_bytes(self.salt()));
         let remembered = Remembered { verb: "send".to_owned(), salt: self.salt(), request, answer, number };
         tx.remember(&from.to_string().to_lowercase(), &key, &remembered).unwrap();
+        if to == Party::Human {
+            return;
+        }
         let unread = self.unread.entry(to.to_string()).or_default();
         unread.push(number);
         if unread.len() == READ_AT_ONCE {
@@ -175,8 +195,11 @@ impl Fill {
         } else {
             format!("src/part{}/file{}.rs", index % FOLDERS, index / FOLDERS)
         };
+        // In a crowd some hold what others hold.
+        let is_second = self.crowd && index % FOLDERS == 1;
+        let text = if is_second { format!("src/part0/file{}.rs", index / FOLDERS) } else { text };
         let pattern = Pattern::from_canonical(&text).unwrap();
-        let agent = name(index % AGENTS + 1);
+        let agent = name(index % self.agents + 1);
         let at = Timestamp::from_millis(self.now);
         let what = Happened::ReservationGranted {
             agent: agent.clone(),
@@ -187,9 +210,18 @@ impl Fill {
             ttl_ms: TTL_MAX.as_millis(),
             first_granted_at: at,
             expires_at: at.plus(TTL_MAX),
-            overlaps: Vec::new(),
+            overlaps: if is_second { vec![self.last_claim] } else { Vec::new() },
             conflicts: Vec::new(),
         };
-        tx.append(at, &Party::Agent(agent), None, what, Vec::new()).unwrap();
+        self.last_claim = tx.append(at, &Party::Agent(agent), None, what, Vec::new()).unwrap();
+    }
+
+    fn link(&mut self, tx: &mut dyn Tx, index: usize) {
+        let (from, to) = (Party::Agent(name(index + 1)), Party::Agent(name(index + 2)));
+        let at = Timestamp::from_millis(self.now);
+        let ttl = Span::days(30);
+        let (expires_at, ttl_ms) = (at.plus(ttl), ttl.as_millis());
+        let what = Happened::LinkRequested { from: from.clone(), to, why: None, ttl_ms, expires_at };
+        tx.append(at, &from, None, what, Vec::new()).unwrap();
     }
 }
