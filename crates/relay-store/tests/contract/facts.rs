@@ -129,6 +129,35 @@ fn the_most_recently_active_thread_comes_first_and_done_ones_are_not_open() {
 }
 
 #[test]
+fn threads_are_listed_before_the_newest_event_of_the_last_one_without_gap_or_repetition() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        for id in ["bd-1", "bd-2", "other", "bd-3", "bd-1", "bd-4"] {
+            write(&*store, |tx| send(tx, &Mail { thread: id, ..Mail::default() }));
+        }
+        let facts = store.read().unwrap();
+        for (beginning, size, expected) in [
+            ("", 2, &["bd-4", "bd-1", "bd-3", "other", "bd-2"] as &[&str]),
+            ("BD-", 1, &["bd-4", "bd-1", "bd-3", "bd-2"]),
+            ("bd-", 9, &["bd-4", "bd-1", "bd-3", "bd-2"]),
+        ] {
+            let (mut found, mut before) = (Vec::new(), NEWEST);
+            loop {
+                let page = facts.threads(beginning, before, size).unwrap();
+                let Some(last) = page.last() else { break };
+                before = last.last_number;
+                found.extend(page.iter().map(|thread| thread.id.to_string()));
+            }
+            assert_eq!(found, expected, "{beginning:?} in pages of {size}");
+        }
+        let newest = facts.threads("", NEWEST, 1).unwrap().remove(0);
+        assert_eq!(newest.last_number, facts.tip().unwrap().number);
+        assert!(facts.threads("", 0, 9).unwrap().is_empty());
+    });
+}
+
+#[test]
 fn members_come_by_writing_receiving_and_preparing_and_go_by_leaving() {
     each(|place| {
         let store = place.open();
@@ -172,6 +201,24 @@ fn the_newest_link_between_two_counts_whoever_asked() {
             "the first is history: {first}"
         );
         assert_eq!(ids(&facts.links_of(&red).unwrap(), |link| link.id), [second]);
+    });
+}
+
+#[test]
+fn all_links_are_listed_newest_first_each_pair_once_and_before_a_number() {
+    each(|place| {
+        let store = place.open();
+        people(&*store);
+        let asked = |from: &str, to: &str| write(&*store, |tx| ask(tx, from, to));
+        let old = asked("BlueLake", "RedForest");
+        let green = asked("GreenHill", "BlueLake");
+        let far = asked("BlueLake@/srv/other", "RedForest");
+        let new = asked("RedForest", "BlueLake");
+        let facts = store.read().unwrap();
+        let links = |before, limit| ids(&facts.links(before, limit).unwrap(), |link| link.id);
+        assert_eq!(links(NEWEST, 9), [new, far, green], "the first is history: {old}");
+        assert_eq!((links(NEWEST, 2), links(far, 2), links(green, 2)), (vec![new, far], vec![green], vec![]));
+        assert_eq!(links(new, 9), [far, green], "the older one between the two does not come back");
     });
 }
 

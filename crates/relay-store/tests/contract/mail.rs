@@ -6,7 +6,7 @@ use relay_core::domain::limits::DUPLICATE_AMONG;
 use relay_core::domain::message::{Importance, Message};
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
-use relay_core::store::{EventQuery, InboxQuery, NEWEST, Store, Tx};
+use relay_core::store::{EventQuery, InboxQuery, NEWEST, Store, Traffic, Tx};
 
 use super::{Mail, NOW, Opened, Place, append, each, ids, later, party, register, send, thread, write};
 
@@ -143,6 +143,75 @@ fn acks_are_owed_and_awaited_oldest_first_from_the_delivery_on() {
 }
 
 #[test]
+fn everything_that_waits_for_an_ack_is_told_oldest_first_and_counted_for_each() {
+    each(|place| {
+        let store = people(place);
+        let asked = Mail { ack_within: Some(Span::hours(1)), ..Mail::default() };
+        let waiting = |limit| store.read().unwrap().acks_waiting(limit).unwrap();
+        let counted = || {
+            let mut counted = store.read().unwrap().acks_counted().unwrap();
+            counted.sort_by_key(|(by, _)| by.to_string());
+            counted
+        };
+        assert_eq!((waiting(9), counted()), (vec![], vec![]));
+        let (first, held, second) = write(&*store, |tx| {
+            let first = send(tx, &Mail { recipients: &["to RedForest", "bcc GreenHill"], ..asked });
+            let held = send(tx, &Mail { recipients: &["held to RedForest"], ..asked });
+            send(tx, &Mail::default());
+            (first, held, send(tx, &asked))
+        });
+        let (red, green) = (party("RedForest"), party("GreenHill"));
+        let pairs = |found: &[(Number, _)]| ids(found, |(message, _)| *message);
+        assert_eq!(pairs(&waiting(9)), [first, first, second], "held mail waits for consent, not for an ack");
+        assert_eq!((pairs(&waiting(1)), pairs(&waiting(2)).len()), (vec![first], 2));
+        assert!(waiting(9).contains(&(first, red.clone())) && waiting(9).contains(&(first, green.clone())));
+        assert_eq!(counted(), [(green.clone(), 1), (red.clone(), 2)]);
+        write(&*store, |tx| accept(tx, &[held]));
+        assert_eq!(pairs(&waiting(9)), [first, first, held, second]);
+        let ack = Happened::MailAcked { agent: red.clone(), messages: vec![first, second] };
+        write(&*store, |tx| append(tx, "RedForest", later(61), ack));
+        assert_eq!(
+            (waiting(9), counted()),
+            (vec![(first, green.clone()), (held, red.clone())], vec![(green, 1), (red, 1)])
+        );
+    });
+}
+
+#[test]
+fn who_wrote_to_whom_is_counted_after_an_event_and_blind_copies_apart() {
+    each(|place| {
+        let store = people(place);
+        let (first, blind, back) = write(&*store, |tx| {
+            let first = send(tx, &Mail { recipients: &["to RedForest", "cc GreenHill"], ..Mail::default() });
+            let blind = send(tx, &Mail { recipients: &["to RedForest", "bcc GreenHill"], ..Mail::default() });
+            (first, blind, send(tx, &Mail { from: "RedForest", recipients: &["to human"], ..Mail::default() }))
+        });
+        let traffic = |after| {
+            let mut found = store.read().unwrap().traffic(after).unwrap();
+            found.sort_by_key(|mail| (mail.from.to_string(), mail.to.to_string(), mail.blind));
+            found
+        };
+        let mail = |from: &str, to: &str, blind, messages, newest| Traffic {
+            from: party(from),
+            to: party(to),
+            blind,
+            messages,
+            newest,
+        };
+        let to_human = mail("RedForest", "human", false, 1, back);
+        let expected = [
+            mail("BlueLake", "GreenHill", false, 1, first),
+            mail("BlueLake", "GreenHill", true, 1, blind),
+            mail("BlueLake", "RedForest", false, 2, blind),
+            to_human.clone(),
+        ];
+        assert_eq!(traffic(0), expected);
+        assert_eq!(traffic(first)[1], mail("BlueLake", "RedForest", false, 1, blind));
+        assert_eq!((traffic(blind), traffic(back), traffic(u64::MAX)), (vec![to_human], vec![], vec![]));
+    });
+}
+
+#[test]
 fn held_mail_is_found_by_its_sender_until_it_is_delivered_or_lapses() {
     each(|place| {
         let store = people(place);
@@ -178,6 +247,16 @@ fn sent_mail_is_found_by_sender_and_time() {
         let last = facts.thread_messages(&thread("bd-1"), NEWEST, 2).unwrap();
         assert_eq!(ids(&last, |message| message.id), [sent[1], sent[2]], "the last two, oldest first");
         assert!(last.iter().all(|message| message.body.is_none() && !message.deliveries.is_empty()), "envelopes");
+        for (before, limit, expected) in [
+            (sent[2] + 1, 9, &sent[..]),
+            (sent[2], 9, &sent[..2]),
+            (sent[2], 1, &sent[1..2]),
+            (sent[0], 9, &[]),
+            (0, 9, &[]),
+        ] {
+            let found = facts.thread_messages(&thread("BD-1"), before, limit).unwrap();
+            assert_eq!(ids(&found, |message| message.id), expected, "{before} {limit}");
+        }
         for (after, limit, expected) in [
             (0, 9, &sent[..]),
             (0, 2, &sent[..2]),
@@ -315,5 +394,28 @@ fn search_finds_all_words_in_subject_and_body_and_reads_no_query_language() {
             assert_eq!(facts.search(words, NEWEST, 10).unwrap(), found, "{words}");
         }
         assert_eq!(facts.search("token", NEWEST, 1).unwrap(), [two]);
+    });
+}
+
+#[test]
+fn a_search_goes_on_before_a_number_whether_the_index_knows_the_messages_or_not() {
+    each(|place| {
+        let store = people(place);
+        let mut sent: Vec<Number> =
+            (0..75).map(|_| write(&*store, |tx| send(tx, &Mail { body: "a token", ..Mail::default() }))).collect();
+        sent.reverse();
+        let facts = store.read().unwrap();
+        for size in [1, 7, 32, 74, 75, 100] {
+            let (mut found, mut before) = (Vec::new(), NEWEST);
+            loop {
+                let page = facts.search("token", before, size).unwrap();
+                let Some(last) = page.last() else { break };
+                assert!(page.len() <= size);
+                before = *last;
+                found.extend(page);
+            }
+            assert_eq!(found, sent, "in pages of {size}");
+        }
+        assert_eq!(facts.search("token", 0, 9).unwrap(), [0; 0]);
     });
 }

@@ -1,8 +1,8 @@
 //! A view: of the newest committed state, without waiting, and still.
 
-use relay_core::store::EventQuery;
+use relay_core::store::{EventQuery, Store};
 
-use super::{begin, each, name, register, write};
+use super::{Mail, begin, each, name, register, send, write};
 
 #[test]
 fn a_reader_sees_the_newest_committed_state_and_nothing_that_is_not() {
@@ -58,5 +58,19 @@ fn the_project_keeps_its_id_and_begins_with_its_opening() {
         assert_eq!(tip, again, "opening it again appends nothing");
         assert_eq!(tip.number, 1);
         assert!(!tip.project.is_empty());
+    });
+}
+
+#[test]
+fn the_room_that_a_store_takes_grows_with_what_is_written() {
+    each(|place| {
+        let store = place.open();
+        let whole = |store: &dyn Store| store.size().bytes + store.size().log_bytes;
+        let before = whole(&*store);
+        assert!(before > 0);
+        let body = "text ".repeat(50_000);
+        write(&*store, |tx| send(tx, &Mail { body: &body, ..Mail::default() }));
+        assert!(whole(&*store) >= before + 250_000, "{before} and then {:?}", store.size());
+        assert_eq!(place.open().size(), store.size(), "whoever looks");
     });
 }
