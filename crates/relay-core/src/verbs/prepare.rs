@@ -184,8 +184,8 @@ struct Head {
     visible: Vec<Message>,
 }
 
-fn head(ctx: &Ctx<'_>, facts: &dyn Facts, thread: Thread, viewer: &Viewer, before: Number) -> Result<Option<Head>> {
-    let last = facts.thread_messages(&thread.id, before, ctx.limits.page)?;
+fn head(ctx: &Ctx<'_>, facts: &dyn Facts, thread: Thread, viewer: &Viewer) -> Result<Option<Head>> {
+    let last = facts.thread_messages(&thread.id, NEWEST, ctx.limits.page)?;
     let (visible, hidden): (Vec<_>, Vec<_>) = last.into_iter().partition(|message| viewer.sees(message));
     let participants: Vec<String> = facts.members(&thread.id)?.iter().map(ToString::to_string).collect();
     // A thread all of whose messages are hidden from the viewer, and that nobody joined, does not exist for it.
@@ -213,7 +213,7 @@ pub(super) fn thread_shape(
     thread: Thread,
     viewer: &Viewer,
 ) -> Result<Option<ThreadShape>> {
-    Ok(head(ctx, facts, thread, viewer, NEWEST)?.map(|head| head.thread))
+    Ok(head(ctx, facts, thread, viewer)?.map(|head| head.thread))
 }
 
 pub(super) fn thread_view(
@@ -228,12 +228,14 @@ pub(super) fn thread_view(
         return Ok(None);
     };
     let id = thread.id.clone();
-    let Some(Head { thread, participants, visible }) = head(ctx, facts, thread, viewer, before.unwrap_or(NEWEST))?
-    else {
+    let Some(Head { thread, participants, visible }) = head(ctx, facts, thread, viewer)? else {
         return Ok(None);
     };
+    let (page, has_older) = page(facts, &id, viewer, before.unwrap_or(NEWEST), limit)?;
+    // Of an older page those that are shown; of the newest also what was asked a little before.
+    let asked = if before.is_some() { &page } else { &visible };
     let mut acks_owed = Vec::new();
-    for message in &visible {
+    for message in asked {
         for delivery in message.deliveries.iter().filter(|delivery| viewer.sees_delivery(message, delivery)) {
             let ack = delivery.ack(message.ack_within);
             if ack.is_owed() {
@@ -246,17 +248,33 @@ pub(super) fn thread_view(
             }
         }
     }
-    let skip = visible.len().saturating_sub(limit);
-    let messages = within_budget(facts, &visible[skip..], viewer)?;
+    let messages = within_budget(facts, &page, viewer)?;
     let reservations =
         facts.claims_for(&id)?.iter().filter(|claim| claim.is_live(ctx.now)).map(ClaimShape::from).collect();
-    let oldest = messages.first().map(|message| message.id);
-    let has_older = |oldest: &Number| facts.thread_messages(&id, *oldest, 1).map(|older| !older.is_empty());
-    let before = match oldest {
-        Some(oldest) if has_older(&oldest)? => Some(oldest),
-        _ => None,
-    };
+    let before = messages.first().map(|oldest| oldest.id).filter(|_| has_older);
     Ok(Some(ThreadView { thread, participants, messages, before, acks_owed, reservations }))
+}
+
+/// The last envelopes before a number that the viewer sees, oldest first, and whether it sees older ones. What it does not see is
+/// not counted, nor told by an empty page.
+fn page(
+    facts: &dyn Facts,
+    thread: &ThreadId,
+    viewer: &Viewer,
+    mut before: Number,
+    limit: usize,
+) -> Result<(Vec<Message>, bool)> {
+    let mut seen = Vec::new();
+    while seen.len() <= limit {
+        let last = facts.thread_messages(thread, before, limit + 1)?;
+        let Some(first) = last.first() else { break };
+        before = first.id;
+        seen.extend(last.into_iter().rev().filter(|message| viewer.sees(message)));
+    }
+    let has_older = seen.len() > limit;
+    seen.truncate(limit);
+    seen.reverse();
+    Ok((seen, has_older))
 }
 
 /// The newest bodies first, until the budget is spent; the older ones are not even read.
