@@ -1,14 +1,13 @@
 //! The claims as they stood after an event, told from the history alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Looking;
 use super::events::STEP;
 use super::filter::{CLAIMS, Touching};
-use crate::domain::event::{Event, Happened, Number};
+use crate::domain::event::{Event, Number};
 use crate::domain::holding::{Holding, Holdings};
 use crate::domain::limits::TTL_MAX;
-use crate::domain::name::AgentName;
 use crate::domain::time::{Span, Timestamp};
 use crate::error::Code;
 use crate::store::{EventQuery, Result};
@@ -35,7 +34,7 @@ pub(super) fn claims(looking: &Looking<'_>, at: Number, path: Option<&str>) -> R
     Ok(following.finish().filter(|held| held.meets(moment, moment)).map(|held| shape(&held)).collect())
 }
 
-/// The events that tell what was held, oldest first: those of a day, and the grants of what was renewed in it.
+/// The events that tell what was held, oldest first: those of a day, and the earlier ones of what was renewed in it.
 fn relevant(looking: &Looking<'_>, at: Number, moment: Timestamp) -> Result<Vec<Event>> {
     let since = moment.minus(LIFE);
     let (mut stretches, mut last) = (Vec::new(), at);
@@ -50,37 +49,29 @@ fn relevant(looking: &Looking<'_>, at: Number, moment: Timestamp) -> Result<Vec<
         }
     }
     let mut events: Vec<Event> = stretches.into_iter().rev().flatten().collect();
-    let mut older = granted_before(looking, &events, last)?;
-    older.append(&mut events);
-    Ok(older)
+    let mut earlier = earlier(looking, &events, last)?;
+    earlier.append(&mut events);
+    Ok(earlier)
 }
 
-/// The grants from before a number of claims that events after it are about. Whoever changes a claim then is its holder, also
-/// where that one had taken it over in between.
-fn granted_before(looking: &Looking<'_>, events: &[Event], number: Number) -> Result<Vec<Event>> {
-    let mut holders: BTreeMap<Number, &AgentName> = BTreeMap::new();
-    for event in events {
-        let what = &event.payload.what;
-        let (Happened::ReservationRenewed { agent: holder, .. }
-        | Happened::ReservationReleased { agent: holder, .. }
-        | Happened::ReservationTaken { from: holder, .. }) = what
-        else {
-            continue;
-        };
-        for id in what.claims().into_iter().filter(|id| *id <= number) {
-            holders.entry(id).or_insert(holder);
+/// What happened up to a number to the claims that events after it are about: the grant, and for one that was ever taken over
+/// everything since. Of the others the events of a day say all the rest.
+fn earlier(looking: &Looking<'_>, events: &[Event], number: Number) -> Result<Vec<Event>> {
+    let about = events.iter().flat_map(|event| event.payload.what.claims());
+    let claims: BTreeSet<Number> = about.filter(|id| *id <= number).collect();
+    let mut earlier = BTreeMap::new();
+    for id in claims {
+        let is_taken = looking.facts.claim(id)?.is_some_and(|claim| claim.generation > 0);
+        let mut last = if is_taken { number } else { id };
+        while last >= id {
+            let from = last.saturating_sub(STEP.into()).max(id - 1);
+            let stretch = looking.facts.events(&EventQuery { kinds: &CLAIMS, ..EventQuery::between(from, last) })?;
+            let is_about = |event: &Event| event.number == id || event.payload.what.claims().contains(&id);
+            earlier.extend(stretch.into_iter().filter(is_about).map(|event| (event.number, event)));
+            last = from;
         }
     }
-    let mut grants = Vec::new();
-    for (id, holder) in holders {
-        for mut grant in looking.facts.events(&EventQuery::between(id - 1, id))? {
-            if let Happened::ReservationGranted { agent, .. } = &mut grant.payload.what {
-                agent.clone_from(holder);
-            }
-            grants.push(grant);
-        }
-    }
-    Ok(grants)
+    Ok(earlier.into_values().collect())
 }
 
 fn shape(held: &Holding) -> ClaimShape {
