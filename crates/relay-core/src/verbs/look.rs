@@ -96,6 +96,9 @@ pub enum Outcome {
     Reservations {
         reservations: Vec<ClaimShape>,
         total: usize,
+        /// Later ones are found after this number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        after: Option<Number>,
     },
     Contacts {
         links: Vec<LinkShape>,
@@ -180,7 +183,10 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
         return Err(Code::InputInvalid.refuse(format!("events can be filtered, and `look {noun}` shows none")));
     }
     if input.before.is_some() && !PAGED.contains(&noun.as_str()) {
-        return Err(Code::InputInvalid.refuse(format!("`look {noun}` has no pages that --before could turn")));
+        let next = if noun == "reservations" { "; --after turns those of claims" } else { "" };
+        let paged = PAGED.join(", ");
+        return Err(Code::InputInvalid
+            .refuse(format!("`look {noun}` has no pages that --before could turn{next}; it is for {paged}")));
     }
     let mut facts = ctx.store.read()?;
     let (viewer, actor) = actor::viewer(ctx, &*facts)?;
@@ -336,8 +342,11 @@ impl Looking<'_> {
         };
         let after = input.after.unwrap_or(0);
         let total = live.len();
-        let reservations = live.into_iter().filter(|claim| claim.id > after).take(self.limit).collect();
-        Ok(Outcome::Reservations { reservations, total })
+        let mut reservations: Vec<ClaimShape> = live.into_iter().filter(|claim| claim.id > after).collect();
+        let more = reservations.len() > self.limit;
+        reservations.truncate(self.limit);
+        let after = reservations.last().map(|claim| claim.id).filter(|_| more);
+        Ok(Outcome::Reservations { reservations, total, after })
     }
 
     fn live(&self, claims: Vec<Reservation>) -> Vec<ClaimShape> {
@@ -362,10 +371,13 @@ impl Looking<'_> {
 
     /// An agent sees its own; the human, who has none, all of the project's.
     fn contacts(&self, me: &Party, before: Option<Number>) -> Result<Outcome> {
+        let before = before.unwrap_or(NEWEST);
         if *me != Party::Human {
-            return Ok(Outcome::Contacts { links: link::links(self.ctx, self.facts, me)?, before: None });
+            let mut links = link::links(self.ctx, self.facts, me)?;
+            links.retain(|link| link.id < before);
+            return Ok(Outcome::Contacts { links, before: None });
         }
-        let mut found = self.facts.links(before.unwrap_or(NEWEST), self.limit + 1)?;
+        let mut found = self.facts.links(before, self.limit + 1)?;
         let more = found.len() > self.limit;
         found.truncate(self.limit);
         let before = found.last().map(|link| link.id).filter(|_| more);

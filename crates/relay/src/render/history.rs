@@ -44,10 +44,9 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         Outcome::Reservations { reservations, .. } if reservations.is_empty() => {
             "Nobody holds anything there.\n".to_owned()
         }
-        Outcome::Reservations { reservations, total } => {
-            let more = total - reservations.len();
-            let rest = if more > 0 { format!("… and {more} more\n") } else { String::new() };
-            format!("{}{rest}", state::claims(reservations, page))
+        Outcome::Reservations { reservations, total, after } => {
+            let rest = after.map(|after| format!("{}\n", format!("({total} in all, more: --after {after})").dimmed()));
+            format!("{}{}", state::claims(reservations, page), rest.unwrap_or_default())
         }
         Outcome::Contacts { links, before } => format!("{}{}", state::links(links, page), older(*before)),
         Outcome::Outbox { outbox } if outbox.is_empty() => "You sent nothing yet.\n".to_owned(),
