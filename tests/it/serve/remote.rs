@@ -5,13 +5,19 @@ use serde_json::{Value, json};
 use crate::bus::{Bus, RELAY, Run, run};
 use crate::listening::{Server, token};
 
-/// A line without what differs from one call to the next: the keys that nobody chose, and where the test runs.
+/// A line without what differs from one call to the next: the keys that nobody chose, where the test runs, and how large its store
+/// happens to be.
 fn alike(line: &str, bus: &Bus) -> String {
     let root = bus.path("").to_str().unwrap().trim_end_matches('/').to_owned();
     // A glance at files may be too short on a busy machine, here or there.
     let line = line.replace(&bus.key(), "REPO").replace(&root, "ROOT").replace("\"unseen\":1}", "\"unseen\":0}");
     let is_key = |word: &str| word.len() == 32 && word.chars().all(|c| c.is_ascii_hexdigit());
-    let words: Vec<&str> = line.split('"').map(|word| if is_key(word) { "KEY" } else { word }).collect();
+    let mut words: Vec<&str> = line.split('"').map(|word| if is_key(word) { "KEY" } else { word }).collect();
+    for at in 1..words.len() {
+        if words[at - 1].ends_with("bytes") {
+            words[at] = words[at].trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
+        }
+    }
     words.join("\"")
 }
 
