@@ -7,12 +7,12 @@ use relay_core::domain::holding::End;
 use relay_core::domain::plain::escape_line;
 use relay_core::domain::time::Timestamp;
 use relay_core::playbook::Who;
-use relay_core::verbs::look::{Day, Events, HeldShape, Layout, Line, Outcome, Pair, Status, Traffic};
+use relay_core::verbs::look::{Day, Events, HeldShape, Layout, Line, Outcome, Pair, Traffic};
 use relay_core::verbs::recover::{self, State};
 use relay_core::wire::v1::{AgentShape, EventShape, MessageShape};
 use serde_json::Value;
 
-use super::{Page, count, mail, relative, speech, state, steps, table};
+use super::{Page, mail, relative, speech, state, steps, table};
 
 pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
     match outcome {
@@ -60,7 +60,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         }
         Outcome::Traffic(traffic) => self::traffic(traffic, page),
         Outcome::Day(day) => self::day(day),
-        Outcome::Status(status) => self::status(status, page),
+        Outcome::Status(status) => super::status::status(status, page),
         Outcome::Debt { debt } if debt.is_empty() => "No debt: nothing stale, contested or overdue.\n".to_owned(),
         Outcome::Debt { debt } => debt
             .iter()
@@ -118,7 +118,7 @@ fn with_recipients(message: &MessageShape, page: &Page<'_>) -> String {
     text
 }
 
-fn agents(agents: &[AgentShape], page: &Page<'_>) -> String {
+pub fn agents(agents: &[AgentShape], page: &Page<'_>) -> String {
     if agents.is_empty() {
         return "Nobody is registered yet.\n".to_owned();
     }
@@ -137,49 +137,6 @@ fn agents(agents: &[AgentShape], page: &Page<'_>) -> String {
         ]
     };
     table(&["agent", "state", "seen", "policy", "program", "thread", "task"], agents.iter().map(row).collect())
-}
-
-fn status(status: &Status, page: &Page<'_>) -> String {
-    let mut text = format!("{} at event #{}\n", status.project.bold(), status.tip);
-    text.push_str(&agents(&status.agents, page));
-    let _ =
-        writeln!(text, "{}, {}.", count(status.live_claims, "live claim"), count(status.open_threads, "open thread"));
-    if status.archive.behind > 0 {
-        let _ = writeln!(text, "The archive is at #{}.", status.archive.number);
-    }
-    if status.contacts_waiting > 0 {
-        let _ = writeln!(text, "{} for contact not answered yet.", count(status.contacts_waiting, "request"));
-    }
-    if status.debt > 0 {
-        let line = format!("{} of coordination debt: `relay look debt`.", count(status.debt, "item"));
-        let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
-    }
-    if let Some(line) = status.work.as_ref().and_then(super::check::counted) {
-        let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
-    }
-    for question in &status.questions {
-        let said = if question.text.is_empty() { &question.case } else { &question.text };
-        let _ = writeln!(text, "{} {} ({})", "for the human".yellow(), escape_line(said), escape_line(&question.path));
-    }
-    if let Some(unread) = status.unread {
-        let _ = writeln!(text, "You have {}.", count(unread, "unread message"));
-    }
-    for pair in &status.contested {
-        let example = pair.example.as_deref().map(escape_line).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{} {} and {} ({}) share {example}",
-            "contested".yellow(),
-            escape_line(&pair.pattern),
-            escape_line(&pair.overlaps),
-            pair.holder
-        );
-    }
-    if !status.for_the_human.is_empty() {
-        let _ = writeln!(text, "{}", "For the human:".bold());
-        status.for_the_human.iter().for_each(|message| text.push_str(&mail::message(message, page)));
-    }
-    text
 }
 
 /// A part of the history.

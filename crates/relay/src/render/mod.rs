@@ -3,8 +3,11 @@
 mod check;
 mod history;
 mod mail;
+pub mod now;
 mod speech;
 mod state;
+mod status;
+pub mod tree;
 
 pub use mail::{contested, message};
 
