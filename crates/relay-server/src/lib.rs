@@ -13,6 +13,7 @@ mod quota;
 mod runtime;
 pub mod stdio;
 mod stop;
+pub mod web;
 
 pub use ask::{Answer, Ask, Body, Origin, Said};
 pub use desk::Desk;
