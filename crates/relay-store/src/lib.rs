@@ -21,6 +21,7 @@ pub mod harness;
 pub mod home;
 pub mod hooks;
 pub mod notes;
+pub mod openings;
 pub mod presence;
 pub mod random;
 pub mod repository;
