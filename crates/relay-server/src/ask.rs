@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use relay_core::domain::name::AgentName;
+use relay_core::domain::name::{AgentName, ProjectKey};
 use relay_core::domain::time::Timestamp;
 use relay_core::error::Refusal;
 use relay_core::playbook::Setting;
@@ -45,6 +45,8 @@ impl Ask {
 #[derive(Debug, Clone, Default)]
 pub struct Said {
     pub project: Option<String>,
+    /// The very project, where it was found among the stores: no path has to lead to it.
+    pub place: Option<ProjectKey>,
     /// The project is known from elsewhere: what is proposed next need not repeat it.
     pub project_is_known: bool,
     /// From where the caller sees the repository, beside the project itself.

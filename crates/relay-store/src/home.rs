@@ -106,6 +106,16 @@ impl Home {
         Ok(projects)
     }
 
+    /// The same with the name of each folder, for those who name a project by it. A folder that is another's by its name is
+    /// left out: whoever opened it by that name would come to the other one.
+    pub fn places(&self) -> Result<Vec<(ProjectKey, String)>> {
+        let place = |(key, folder): (ProjectKey, PathBuf)| {
+            let name = folder.file_name()?.to_str()?.to_owned();
+            (self.folder(&key) == self.root.join(&name)).then_some((key, name))
+        };
+        Ok(self.projects()?.into_iter().filter_map(place).collect())
+    }
+
     /// The projects that had such a path before they were moved.
     pub fn moved_from(&self, is_meant: impl Fn(&str) -> bool) -> Result<Vec<ProjectKey>> {
         let had = |folder: &Path| former_paths(folder).iter().any(|path| is_meant(path));

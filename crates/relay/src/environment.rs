@@ -180,6 +180,11 @@ pub fn own_name() -> Result<String> {
         .map_err(|path| Code::InputInvalid.refuse(format!("{} is no text, and the files must name it", path.display())))
 }
 
+/// The program with which this user looks at pages, where a variable says it.
+pub fn browser() -> Option<String> {
+    variable("BROWSER")
+}
+
 /// Where programs are found, by `init` for one; what the demo passes on to the processes it starts.
 pub fn search_path() -> Option<String> {
     variable("PATH")

@@ -22,6 +22,7 @@ mod human;
 mod init;
 mod installation;
 mod output;
+mod page;
 mod process;
 mod progress;
 mod remote;

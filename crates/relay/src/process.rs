@@ -91,6 +91,15 @@ pub fn leave_behind(program: &Path, arguments: &[&str]) -> Option<Child> {
     command.spawn().ok()
 }
 
+/// Starts somebody else's program to go on by itself, in a session of its own: what ends us does not end it. Whether there is one.
+pub fn set_going(argv: &[String]) -> bool {
+    let Some((program, arguments)) = argv.split_first() else { return false };
+    close_fds::set_fds_cloexec(3, &[]);
+    let mut command = new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command.spawn().map(reap).is_ok()
+}
+
 /// The same for what should be done by now: it is waited for, but no longer than this, and then goes on by itself.
 pub fn run_for_a_while(program: &Path, arguments: &[Vec<&str>], time: Duration) {
     let mut left: Vec<Child> = arguments.iter().filter_map(|arguments| leave_behind(program, arguments)).collect();

@@ -44,7 +44,7 @@ catalogue! {
     ArchiveBehind "ARCHIVE_BEHIND" Damaged true [path archived newest damaged]
     ArchiveDiverged "ARCHIVE_DIVERGED" Damaged false [path findings findings_total]
     ArchiveUnavailable "ARCHIVE_UNAVAILABLE" Busy true [path]
-    Unauthorized "UNAUTHORIZED" Denied false [served token place]
+    Unauthorized "UNAUTHORIZED" Denied false [served token place page]
     RecoveryExhausted "RECOVERY_EXHAUSTED" Busy false [code beside]
     Internal "INTERNAL" Internal false [path]
 }

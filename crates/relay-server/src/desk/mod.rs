@@ -156,7 +156,8 @@ impl Desk {
 
     async fn answer(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
         let _turn = if way(&ask.request) == Way::Reads { self.reading.acquire().await.ok() } else { None };
-        let known = ask.said.project.as_ref().and_then(|path| self.paths.known(path, self.monotonic()));
+        let known = ask.said.place.clone();
+        let known = known.or_else(|| self.paths.known(ask.said.project.as_ref()?, self.monotonic()));
         // What only joins a queue, and needs to look nowhere, is there sooner than a thread that does so for it.
         let is_quick = known.is_some() && way(&ask.request) == Way::Writes && !ask.request.looks_ahead();
         let desk = self.clone();
@@ -232,11 +233,20 @@ impl Desk {
     /// Wakes whenever something was committed in a project, also by another process.
     pub async fn watch(self: &Arc<Self>, project: Option<&str>) -> Result<Heard> {
         let (desk, project) = (self.clone(), project.map(str::to_owned));
-        blocking(move || {
-            let project = desk.resolve(project.as_deref())?;
-            desk.rooms.enter(&desk, &project, None, None)?.listen()
-        })
-        .await?
+        let project = blocking(move || desk.resolve(project.as_deref())).await??;
+        self.watch_in(project).await
+    }
+
+    /// The same for a project that is known by its key.
+    pub async fn watch_in(self: &Arc<Self>, project: ProjectKey) -> Result<Heard> {
+        let desk = self.clone();
+        blocking(move || desk.rooms.enter(&desk, &project, None, None)?.listen()).await?
+    }
+
+    /// Every project of this machine, by key, with the name of its folder.
+    pub async fn projects(self: &Arc<Self>) -> Result<Vec<(ProjectKey, String)>> {
+        let desk = self.clone();
+        blocking(move || desk.home().places()).await?
     }
 }
 

@@ -34,7 +34,7 @@ pub fn too_large(bytes: usize, limit: usize) -> Refusal {
         .with("limit", limit)
 }
 
-pub async fn nothing_here() -> Response {
+pub fn nothing_here() -> Response {
     refused(StatusCode::NOT_FOUND, &Code::InputInvalid.refuse("there is nothing here; MCP is at /mcp"))
 }
 

@@ -102,6 +102,7 @@ async fn answer(shared: &Shared, origin: Origin, slot: &Slot, sent: Sent) -> Res
     let desk = &shared.desk;
     let said = Said {
         project: sent.project.or_else(|| origin.project.clone()),
+        place: None,
         project_is_known: !sent.project_is_said,
         seen_from: sent.seen_from,
         agent: sent.agent,

@@ -22,7 +22,8 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const PROJECT: &str = "relay-project";
 const AGENT: &str = "relay-agent";
 
-type Turned = (StatusCode, Refusal);
+/// How somebody is turned away.
+pub type Turned = (StatusCode, Refusal);
 
 pub async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let page = match known_place(&shared, &request) {
@@ -52,18 +53,41 @@ fn turn_away(shared: &Shared, request: &Request, (status, refusal): Turned) -> R
     answers::refused(status, &refusal)
 }
 
-/// Whether it comes under a name of this server, and from where. The page that it comes from, if it is one that may call.
-fn known_place(shared: &Shared, request: &Request) -> Result<Option<HeaderValue>, Turned> {
-    let headers = request.headers();
-    let forbidden = |text: String| {
-        (StatusCode::FORBIDDEN, Code::Unauthorized.refuse(text).with("served", true).with("place", true))
-    };
-    let twice = || forbidden("Host and Origin are said once each, and Host is a name".to_owned());
-    let host = host(headers, request.uri()).ok_or_else(twice)?;
+/// What a program that looks for something that is not there is told, once it was let in.
+pub async fn nothing_here(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    match known_place(&shared, &request).and_then(|_| let_in(&shared, &request)) {
+        Ok(_) => answers::nothing_here(),
+        Err(turned) => turn_away(&shared, &request, turned),
+    }
+}
+
+fn forbidden(text: String) -> Turned {
+    (StatusCode::FORBIDDEN, Code::Unauthorized.refuse(text).with("served", true).with("place", true))
+}
+
+fn twice() -> Turned {
+    forbidden("Host and Origin are said once each, and Host is a name".to_owned())
+}
+
+/// The name under which this server was called, and the port if one was said. It is one of its names.
+pub fn called(shared: &Shared, request: &Request) -> Result<String, Turned> {
+    let called = authority(request.headers(), request.uri()).ok_or_else(twice)?;
+    let host = host(&called).ok_or_else(twice)?;
     if !is_served(&host, &shared.config.hosts) {
         return Err(forbidden(format!("{host:?} is no name of this server; `relay serve --allow-host` adds one")));
     }
-    let page = only(headers, &header::ORIGIN).map_err(|Twice| twice())?;
+    Ok(called)
+}
+
+/// The page that a request comes from, as its browser says; none where it says nothing.
+pub fn origin(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Turned> {
+    only(headers, &header::ORIGIN).map_err(|Twice| twice())
+}
+
+/// Whether it comes under a name of this server, and from where. The page that it comes from, if it is one that may call.
+fn known_place(shared: &Shared, request: &Request) -> Result<Option<HeaderValue>, Turned> {
+    called(shared, request)?;
+    let page = origin(request.headers())?;
     match page {
         Some(page) if !shared.config.origins.iter().any(|known| known == page) => {
             Err(forbidden(format!("pages of {page:?} may not call; `relay serve --allow-origin` lets them")))
@@ -110,12 +134,19 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
     if values.next().is_some() { Err(Twice) } else { Ok(first) }
 }
 
-/// The name under which this server was called, without its port; empty where none is said, none where it is not clear.
-fn host(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+/// What a request says about whom it is for; empty where it says nothing, none where that is not clear.
+fn authority(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let said = only(headers, &header::HOST).ok()?.map(|host| host.to_str().unwrap_or_default().to_owned());
     let named = uri.authority().map(|authority| authority.as_str().to_owned());
-    let Some(authority) = named.or(said) else { return Some(String::new()) };
-    let authority: axum::http::uri::Authority = authority.parse().ok().filter(|_| !authority.contains('@'))?;
+    Some(named.or(said).unwrap_or_default()).filter(|authority| !authority.contains('@'))
+}
+
+/// The name without its port.
+fn host(called: &str) -> Option<String> {
+    if called.is_empty() {
+        return Some(String::new());
+    }
+    let authority: axum::http::uri::Authority = called.parse().ok()?;
     Some(authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase())
 }
 

@@ -1,14 +1,15 @@
-//! relay over HTTP: MCP at `/mcp`, the command line's requests at `/v1/ask`, and two pages for whoever looks after it. Every
-//! route is behind the same guard.
+//! relay over HTTP: MCP at `/mcp`, the command line's requests at `/v1/ask`, and two pages for whoever looks after it, all behind
+//! the same guard, which wants a token. Beside them the human's page, which has a door of its own (`web/door.rs`): a token does not
+//! open it, and what opens it opens nothing else.
 
-mod answers;
+pub(crate) mod answers;
 mod ask;
 mod connections;
-mod guard;
+pub(crate) mod guard;
 mod pages;
 mod porter;
 mod sessions;
-mod written;
+pub(crate) mod written;
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any_service, get, post};
 use metrics_exporter_prometheus::PrometheusHandle;
+use relay_store::openings::Openings;
 use relay_store::tokens::{Keyring, Tokens};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -37,8 +39,9 @@ use crate::mcp::{Handler, Outbox};
 use crate::quota::Quotas;
 use crate::runtime::runtime;
 use crate::stop::Stop;
+use crate::web;
 
-/// What is served, and how it is asked for.
+/// What is served to programs, and how it is asked for.
 pub const ROUTES: [(&str, &str); 4] = [("POST", "/mcp"), ("POST", "/v1/ask"), ("GET", "/health"), ("GET", "/metrics")];
 
 /// More than a body and what is around it has.
@@ -79,25 +82,36 @@ pub struct Config {
     pub limits: Limits,
 }
 
-struct Shared {
-    desk: Arc<Desk>,
-    config: Config,
+pub(crate) struct Shared {
+    pub desk: Arc<Desk>,
+    pub config: Config,
+    /// Where it listens, once it does.
+    pub listens: SocketAddr,
     tokens: Arc<Keyring>,
+    /// The one-time links to the page, and whoever has opened it.
+    pub openings: Openings,
+    pub visitors: web::Sessions,
     quotas: Quotas,
     sessions: Sessions,
-    porter: Porter,
+    pub porter: Porter,
     metrics: PrometheusHandle,
-    most_bytes: usize,
+    pub most_bytes: usize,
 }
 
 /// Listens, says where, and serves until somebody says stop.
-pub fn run(desk: Arc<Desk>, config: Config, tokens: Tokens, announced: impl FnOnce(SocketAddr)) -> io::Result<()> {
+pub fn run(
+    desk: Arc<Desk>,
+    config: Config,
+    tokens: Tokens,
+    openings: Openings,
+    announced: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
     runtime()?.block_on(async {
         let listener = TcpListener::bind(config.listen).await?;
         // Whoever is told where it listens may also tell it to stop.
         let stop = Stop::new()?;
         announced(listener.local_addr()?);
-        serve(listener, stop, desk, config, tokens).await
+        serve(listener, stop, desk, config, tokens, openings).await
     })
 }
 
@@ -108,14 +122,26 @@ async fn serve(
     desk: Arc<Desk>,
     config: Config,
     tokens: Tokens,
+    openings: Openings,
 ) -> io::Result<()> {
     let metrics = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().map_err(io::Error::other)?;
     tokio::spawn(look_after(metrics.clone()));
     let most_bytes = desk.limits().body_bytes * 2 + ROOM;
     let quotas = Quotas::new(config.limits.clone());
     let tokens = Arc::new(Keyring::new(tokens));
-    let (sessions, porter) = (Sessions::default(), Porter::default());
-    let shared = Arc::new(Shared { desk: desk.clone(), config, tokens, quotas, sessions, porter, metrics, most_bytes });
+    let shared = Arc::new(Shared {
+        desk: desk.clone(),
+        config,
+        listens: listener.local_addr()?,
+        tokens,
+        openings,
+        visitors: web::Sessions::default(),
+        quotas,
+        sessions: Sessions::default(),
+        porter: Porter::default(),
+        metrics,
+        most_bytes,
+    });
     let (closing, streams) = (CancellationToken::new(), CancellationToken::new());
     let router = router(&shared, &streams);
     let serving = tokio::spawn(connections::serve(listener, router, closing.clone()));
@@ -143,7 +169,13 @@ async fn look_after(metrics: PrometheusHandle) {
     }
 }
 
+/// What is for programs, and the page. What is neither is a page too, unless a program asks.
 fn router(shared: &Arc<Shared>, streams: &CancellationToken) -> Router {
+    let page = programs(shared, streams).merge(web::router(shared)).with_state(shared.clone());
+    page.fallback_service(web::nowhere(shared))
+}
+
+fn programs(shared: &Arc<Shared>, streams: &CancellationToken) -> Router<Arc<Shared>> {
     let guard = axum::middleware::from_fn_with_state(shared.clone(), guard::guard);
     Router::new()
         .route(ROUTES[0].1, any_service(mcp(shared, streams)))
@@ -152,10 +184,8 @@ fn router(shared: &Arc<Shared>, streams: &CancellationToken) -> Router {
         .route(ROUTES[1].1, post(ask::ask))
         .route(ROUTES[2].1, get(health))
         .route(ROUTES[3].1, get(metrics))
-        .fallback(answers::nothing_here)
         .method_not_allowed_fallback(answers::not_so)
         .layer(guard)
-        .with_state(shared.clone())
 }
 
 fn mcp(shared: &Arc<Shared>, streams: &CancellationToken) -> StreamableHttpService<Handler, LocalSessionManager> {

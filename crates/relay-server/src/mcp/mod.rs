@@ -27,7 +27,7 @@ use crate::ask::{Answer, Ask, Origin, Said};
 use crate::desk::Desk;
 pub use outbox::{Outbox, Slot};
 use subscriptions::Subscriptions;
-pub use tools::boundary;
+pub use tools::{boundary, plain};
 
 /// What a model reads before its first call.
 const INSTRUCTIONS: &str = "relay lets several coding agents share one codebase. Macros first: `prepare` with the ticket's id begins a task \

@@ -1,25 +1,29 @@
 //! `serve` and `mcp`: the same desk, for many over HTTP and for one over the standard streams.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use owo_colors::OwoColorize;
 use relay_core::error::Code;
-use relay_core::store::Result;
+use relay_core::store::{Clock, Result};
 use relay_server::{Desk, Origin, http, stdio};
+use relay_store::openings::Openings;
 use relay_store::tokens::Tokens;
 use serde_json::json;
 
 use crate::app::{App, Said, credential};
+use crate::page::{self, Page};
 use crate::served::Served;
-use crate::{config, environment, remote};
+use crate::{config, environment, human, remote};
 
-/// Serve MCP over HTTP to agents of this machine, or of others
+/// Serve MCP over HTTP to agents of this machine, or of others, and a page to the human
 ///
 /// Agents call the ten verbs as tools at /mcp, each request with a token that `relay token add` made. It listens to this
 /// machine alone unless told otherwise. Commands and other servers may use the same stores meanwhile.
+/// The human opens the page with `relay serve --open`, also while a server runs: a link that works once, for two minutes.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  relay token add laptop\n  relay serve\n  relay serve --listen 127.0.0.1:8080 --project /abs/repo\n  relay serve --listen 0.0.0.0:7717 --allow-host bus.example --without-tls"
+    after_help = "Examples:\n  relay serve --open\n  relay token add laptop\n  relay serve\n  relay serve --listen 127.0.0.1:8080 --project /abs/repo\n  relay serve --listen 0.0.0.0:7717 --allow-host bus.example --without-tls"
 )]
 pub struct Serve {
     /// Where to listen; port 0 takes any that is free
@@ -34,6 +38,9 @@ pub struct Serve {
     /// Listen beyond this machine though tokens and mail pass in the clear: something in front of it encrypts
     #[arg(long)]
     without_tls: bool,
+    /// Open the human's page in a browser; where a server runs at the address already, that one's
+    #[arg(long)]
+    open: bool,
 }
 
 /// Serve MCP over the standard streams to the agent that starts it
@@ -78,24 +85,54 @@ impl Serve {
             owner: credential(),
             limits: config::read(home.root())?.serve,
         };
-        let root = home.root().to_owned();
-        let unheard = |fault: std::io::Error| {
-            Code::InputInvalid
-                .refuse(format!("{listen} cannot be listened on: {fault}; --listen names another address"))
-        };
+        if self.open {
+            human::create(home.root(), &app.random)?;
+        }
+        let (root, openings) = (home.root().to_owned(), Openings::of(home.root()));
         let desk = Desk::new(served(), root, limits);
-        let announced = |listens| announce(app, listens, &tokens);
-        http::run(desk, config, tokens.clone(), announced).map_err(unheard)
+        let announced = |listens| self.announce(app, listens, &tokens, &openings);
+        match http::run(desk, config, tokens.clone(), openings.clone(), announced) {
+            // Somebody else may be serving there: then it is that one's page that is wanted.
+            Err(fault) if self.open && fault.kind() == ErrorKind::AddrInUse && page::is_at(listen) => {
+                let page = self.page(app, listen, &openings)?;
+                let text = format!("A server listens on {listen} already.\n{}", page.text);
+                let said = Said { result: json!({"page": page.link}), text, signals: Vec::new(), next: Vec::new() };
+                app.answer("serve", Ok(said));
+                page.show(app.output);
+                Ok(())
+            }
+            ended => ended.map_err(|fault| {
+                Code::InputInvalid
+                    .refuse(format!("{listen} cannot be listened on: {fault}; --listen names another address"))
+            }),
+        }
     }
-}
 
-/// Says where it listens, once it does.
-fn announce(app: &App, listens: SocketAddr, tokens: &Tokens) {
-    let url = format!("http://{listens}/mcp");
-    let is_open = tokens.list().is_ok_and(|tokens| !tokens.is_empty());
-    let next = if is_open { Vec::new() } else { vec!["relay token add NAME".to_owned()] };
-    let text = format!("{} {url}\n", "Listening on".bold());
-    app.answer("serve", Ok(Said { result: json!({"url": url}), text, signals: Vec::new(), next }));
+    /// Says where it listens, once it does, and opens the page where that is wanted.
+    fn announce(&self, app: &App, listens: SocketAddr, tokens: &Tokens, openings: &Openings) {
+        let url = format!("http://{listens}/mcp");
+        let is_open = tokens.list().is_ok_and(|tokens| !tokens.is_empty());
+        let next = if is_open { Vec::new() } else { vec!["relay token add NAME".to_owned()] };
+        let (mut result, mut text) = (json!({"url": url}), format!("{} {url}\n", "Listening on".bold()));
+        let page = if self.open { self.page(app, listens, openings).map(Some) } else { Ok(None) };
+        match &page {
+            Ok(Some(page)) => {
+                result["page"] = json!(page.link);
+                text.push_str(&page.text);
+            }
+            // No code in what may be kept as a log.
+            Ok(None) => text.push_str("The page: relay serve --open\n"),
+            // It serves all the same, and the same command says so again.
+            Err(refusal) => app.output.complain(&format!("{} no link to the page: {refusal}\n", "Error:".red().bold())),
+        }
+        app.answer("serve", Ok(Said { result, text, signals: Vec::new(), next }));
+        page.ok().flatten().iter().for_each(|page| page.show(app.output));
+    }
+
+    fn page(&self, app: &App, listens: SocketAddr, openings: &Openings) -> Result<Page> {
+        let code = openings.make(listens, app.clock.now(), &app.random)?;
+        Ok(Page::new(listens, self.allow_host.first().map(String::as_str), &code))
+    }
 }
 
 impl Mcp {

@@ -1,0 +1,60 @@
+//! One step of a playbook, taken by a button: the call of a tool, as the human and in this project.
+
+use askama::Template;
+use axum::Extension;
+use axum::http::StatusCode;
+use axum::response::Response;
+use relay_core::error::Code;
+use relay_core::store::Result;
+use relay_core::verbs::{Outcome, Request};
+use serde_json::{Map, Value};
+
+use super::super::door::Typed;
+use super::super::form::Form;
+use super::super::frame::{Frame, Screen};
+use super::super::visit::Visit;
+use super::{answered, back, refuse};
+use crate::ask::Body;
+use crate::front::Speech;
+use crate::mcp::{boundary, plain};
+
+#[derive(Template)]
+#[template(path = "door/told.html")]
+struct Told<'a> {
+    frame: Frame<'a>,
+    title: &'a str,
+    text: String,
+    back: String,
+}
+
+pub async fn step(visit: Visit, Extension(form): Typed) -> Response {
+    let tool = form.text("tool").unwrap_or_default();
+    let (request, key) = match request(&visit, &form, tool) {
+        Ok(made) => made,
+        Err(refusal) => return refuse(&visit, &form, "step", &refusal),
+    };
+    let answer = visit.act(request, tool, key.as_deref().or(form.key())).await;
+    match &answer.body {
+        Body::Done(done) if !is_told_in_a_sentence(&done.outcome) => {
+            let front = visit.shared.desk.front();
+            let text = plain(&front.text(&answer, Speech::Commands, &boundary()));
+            let page = Told { frame: visit.frame(Screen::Door), title: tool, text, back: back(&visit, &form) };
+            visit.page(StatusCode::OK, page.render().unwrap_or_default())
+        }
+        _ => answered(&visit, &form, "step", answer),
+    }
+}
+
+fn request(visit: &Visit, form: &Form, tool: &str) -> Result<(Request, Option<String>)> {
+    let args = form.text("args").unwrap_or("{}");
+    let args: Map<String, Value> = serde_json::from_str(args).map_err(|fault| {
+        Code::InputInvalid.refuse(format!("the arguments of a step are an object in JSON: {fault}"))
+    })?;
+    visit.request(tool, args)
+}
+
+/// Other answers are read, and need a page.
+fn is_told_in_a_sentence(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Send(_) | Outcome::Ack(_) | Outcome::Release(_) | Outcome::Standing(_))
+        || matches!(outcome, Outcome::Link(link) if link.link.is_some())
+}

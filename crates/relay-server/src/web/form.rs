@@ -1,0 +1,112 @@
+//! What a person typed: the fields of a form, in their order, each maybe more than once.
+
+use relay_core::domain::event::Number;
+use relay_core::store::Result;
+use relay_core::verbs::look::parse_number;
+
+/// What every form carries beside what it is about.
+const CSRF: &str = "csrf";
+const KEY: &str = "key";
+const BACK: &str = "back";
+
+#[derive(Debug, Clone, Default)]
+pub struct Form(Vec<(String, String)>);
+
+impl Form {
+    pub fn parse(bytes: &[u8]) -> Self {
+        Form(form_urlencoded::parse(bytes).into_owned().collect())
+    }
+
+    /// The fields of an address, which is a form that was sent by itself.
+    pub fn of_query(query: Option<&str>) -> Self {
+        Form::parse(query.unwrap_or_default().as_bytes())
+    }
+
+    /// What stands in a field; an empty one says nothing.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.texts(name).next()
+    }
+
+    pub fn texts<'a, 'b>(&'a self, name: &'b str) -> impl Iterator<Item = &'a str> + use<'a, 'b> {
+        let of_the_name = self.0.iter().filter(move |(known, _)| known == name);
+        of_the_name.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
+    }
+
+    /// The lines of a field, as they were typed: browsers end them in a way of their own.
+    pub fn lines(&self, name: &str) -> Option<String> {
+        self.text(name).map(|text| text.replace("\r\n", "\n"))
+    }
+
+    /// Whether a box is ticked.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
+    pub fn number(&self, name: &str) -> Result<Option<Number>> {
+        self.text(name).map(|text| parse_number(text.trim())).transpose()
+    }
+
+    pub fn numbers(&self, name: &str) -> Result<Vec<Number>> {
+        self.texts(name).map(|text| parse_number(text.trim())).collect()
+    }
+
+    pub fn csrf(&self) -> &str {
+        self.text(CSRF).unwrap_or_default()
+    }
+
+    /// The idempotency key that the form was made with.
+    pub fn key(&self) -> Option<&str> {
+        self.text(KEY)
+    }
+
+    /// The page to go back to.
+    pub fn back(&self) -> Option<&str> {
+        self.text(BACK).filter(|path| is_path(path))
+    }
+
+    /// What was typed, without what the form itself carries.
+    pub fn typed(&self) -> impl Iterator<Item = &(String, String)> {
+        self.0.iter().filter(|(name, _)| ![CSRF, KEY, BACK].contains(&name.as_str()))
+    }
+}
+
+/// Whether it is a path of this server, and nothing that a browser could take for another place.
+pub fn is_path(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    is_plain && text.starts_with('/') && !text.starts_with("//")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_says_what_was_typed() {
+        let form =
+            Form::parse(b"to=BlueLake&to=&to=Red+Forest&body=a%0D%0Ab&ack_required=&id=%23128&csrf=x&key=k&back=/p/a/");
+        assert_eq!(form.texts("to").collect::<Vec<_>>(), ["BlueLake", "Red Forest"]);
+        assert_eq!(form.lines("body").as_deref(), Some("a\nb"));
+        assert!(form.has("ack_required") && !form.has("read"));
+        assert_eq!(form.number("id").ok().flatten(), Some(128));
+        assert!(Form::parse(b"id=many").number("id").is_err());
+        let typed: Vec<&str> = form.typed().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(typed, ["to", "to", "to", "body", "ack_required", "id"]);
+    }
+
+    #[test]
+    fn one_goes_back_to_a_path_of_this_server_alone() {
+        let check = |back: &str, expected: bool| {
+            let encoded: String = form_urlencoded::byte_serialize(back.as_bytes()).collect();
+            let form = Form::parse(format!("back={encoded}").as_bytes());
+            assert_eq!(form.back().is_some(), expected, "{back:?}");
+        };
+        for path in ["/", "/p/a-1/", "/p/a-1/threads/bd-1?before=3#m7"] {
+            check(path, true);
+        }
+        for place in
+            ["", "//evil.example", "/\\evil.example", "https://evil.example/", "evil", "/a\r\nset-cookie: b", "/a b"]
+        {
+            check(place, false);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Pages that say no: who is not let in, what is not there, and what a verb refused, with the way out of it.
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use std::sync::Arc;
+
+use relay_core::domain::shell;
+use relay_core::error::{Code, Refusal};
+use relay_core::playbook::{Setting, Step};
+use relay_core::verbs::recover;
+use relay_core::wire::v1::{Failed, Failure};
+
+use super::form::{Form, is_path};
+use super::frame::{Frame, Screen};
+use super::session::Session;
+use super::shown;
+use super::visit::Visit;
+use crate::http::Shared;
+
+const COMMAND: &str = "serve";
+
+#[derive(Template)]
+#[template(path = "door/closed.html")]
+struct Closed<'a> {
+    frame: Frame<'a>,
+    title: &'a str,
+    why: &'a str,
+    /// The page that was asked for.
+    again: Option<&'a str>,
+}
+
+#[derive(Template)]
+#[template(path = "door/refused.html")]
+struct Refused<'a> {
+    frame: Frame<'a>,
+    title: &'a str,
+    failed: &'a Failed,
+    steps: Vec<Way>,
+    again: Option<Again>,
+    /// Of the project that it is about.
+    base: String,
+    back: String,
+}
+
+/// One step out of it: a button where this page can take it, otherwise a command.
+struct Way {
+    why: String,
+    call: Option<Call>,
+    command: Option<String>,
+}
+
+struct Call {
+    tool: String,
+    args: String,
+}
+
+/// The form as it was sent.
+pub struct Again {
+    pub action: String,
+    pub fields: Vec<Field>,
+}
+
+pub struct Field {
+    name: String,
+    label: String,
+    value: String,
+    is_long: bool,
+    is_box: bool,
+}
+
+impl Again {
+    pub fn of(action: String, form: &Form) -> Self {
+        let field = |(name, value): &(String, String)| Field {
+            label: name.replace('_', " "),
+            is_long: ["body", "why", "args"].contains(&name.as_str()),
+            is_box: ["ack_required", "read", "lift"].contains(&name.as_str()),
+            name: name.clone(),
+            value: value.clone(),
+        };
+        Again { action, fields: form.typed().map(field).collect() }
+    }
+}
+
+/// Who has no session, and how to begin one.
+pub fn closed(shared: &Shared, asked: &Uri) -> Response {
+    let asked = asked.path_and_query().map(axum::http::uri::PathAndQuery::as_str).filter(|path| is_path(path));
+    let why = "Nobody has opened it in this browser, or that was more than twelve hours ago, or the server was started anew since.";
+    without_session(shared, "This page is closed", why, asked)
+}
+
+/// Who brought a code that opens nothing. It is not told why.
+pub fn wrong_code(shared: &Shared) -> Response {
+    let why = "This link opens nothing: it was used, it is more than two minutes old, or it never was one.";
+    without_session(shared, "This link opens nothing", why, None)
+}
+
+fn without_session(shared: &Shared, title: &str, why: &str, again: Option<&str>) -> Response {
+    let nonce = shown::nonce();
+    let page = Closed { frame: bare(shared, &nonce, ""), title, why, again };
+    shown::page(StatusCode::UNAUTHORIZED, &nonce, page.render().unwrap_or_default())
+}
+
+/// What surrounds a page of somebody whom nobody knows.
+pub fn bare<'a>(shared: &Shared, nonce: &'a str, path: &'a str) -> Frame<'a> {
+    Frame {
+        project: None,
+        projects: &[],
+        here: Screen::Door,
+        nonce,
+        csrf: "",
+        key: &shown::key,
+        flash: None,
+        now: shared.desk.now(),
+        path,
+    }
+}
+
+/// A refusal of the door's own.
+pub fn outside(shared: &Shared, status: StatusCode, refusal: &Refusal) -> Response {
+    let nonce = shown::nonce();
+    let Failure { error, .. } = recover::failure_outside(COMMAND, refusal, &Setting::default());
+    let page = Refused {
+        frame: bare(shared, &nonce, "/"),
+        title: "Refused",
+        steps: ways(&error.playbook, None),
+        failed: &error,
+        again: None,
+        base: String::new(),
+        back: "/".to_owned(),
+    };
+    shown::page(status, &nonce, page.render().unwrap_or_default())
+}
+
+/// What a verb refused, inside.
+pub fn inside(visit: &Visit, status: StatusCode, failed: &Failed, back: &str, again: Option<Again>) -> Response {
+    let page = Refused {
+        frame: visit.frame(Screen::Door),
+        title: "That did not work",
+        steps: ways(&failed.playbook, Some(visit)),
+        failed,
+        again,
+        base: visit.base(),
+        back: back.to_owned(),
+    };
+    visit.page(status, page.render().unwrap_or_default())
+}
+
+/// A step that this page can take has a button; every other is a command to copy, or what somebody does.
+fn ways(steps: &[Step], visit: Option<&Visit>) -> Vec<Way> {
+    let way = |step: &Step| {
+        let call = visit.and_then(|visit| call(step, visit));
+        let command = (!step.run.is_empty() && call.is_none()).then(|| shell::line(&step.run));
+        Way { why: step.why.clone(), call, command }
+    };
+    steps.iter().map(way).collect()
+}
+
+fn call(step: &Step, visit: &Visit) -> Option<Call> {
+    let (tool, args) = (step.tool.as_ref()?, step.args.clone()?);
+    visit.request(tool, args.clone()).ok()?;
+    Some(Call { tool: tool.clone(), args: serde_json::to_string(&args).ok()? })
+}
+
+/// Where there is nothing.
+pub async fn nowhere(State(shared): State<Arc<Shared>>, Extension(_): Extension<Arc<Session>>, uri: Uri) -> Response {
+    let refusal = Code::InputInvalid.refuse(format!("there is no page {}", uri.path()));
+    outside(&shared, StatusCode::NOT_FOUND, &refusal)
+}
+
+/// Where there is something else.
+pub async fn not_so(State(shared): State<Arc<Shared>>) -> Response {
+    let refusal =
+        Code::InputInvalid.refuse("this is asked for in another way: a page is looked at, and a form is sent");
+    outside(&shared, StatusCode::METHOD_NOT_ALLOWED, &refusal)
+}

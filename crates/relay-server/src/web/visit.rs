@@ -1,0 +1,180 @@
+//! One request of somebody who is inside: which session, which project, and the way to the desk. Whatever it reads or does is a
+//! verb, asked as the human.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use percent_encoding::percent_decode_str;
+use relay_core::domain::name::{HUMAN, ProjectKey};
+use relay_core::error::{Code, Refusal};
+use relay_core::store::Result;
+use relay_core::verbs::{Caller, Outcome, Request, look};
+use relay_core::wire::v1::Failure;
+use serde_json::{Map, Value};
+
+use super::form::Form;
+use super::frame::{Flash, Frame, Place, Screen};
+use super::session::Session;
+use super::{refused, shown};
+use crate::ask::{Answer, Ask, Body, Said};
+use crate::http::Shared;
+use crate::mcp::Slot;
+
+pub struct Visit {
+    pub shared: Arc<Shared>,
+    pub session: Arc<Session>,
+    pub projects: Vec<Place>,
+    pub project: Option<Place>,
+    pub query: Form,
+    nonce: String,
+    /// Path and query.
+    path: String,
+    pub flash: Option<Flash>,
+    slot: Slot,
+}
+
+impl FromRequestParts<Arc<Shared>> for Visit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> std::result::Result<Self, Response> {
+        let refuse = |status, refusal: &Refusal| refused::outside(shared, status, refusal);
+        let Some(session) = parts.extensions.get::<Arc<Session>>().cloned() else {
+            return Err(refused::closed(shared, &parts.uri));
+        };
+        let known = shared.desk.projects().await;
+        let known = known.map_err(|refusal| refuse(StatusCode::INTERNAL_SERVER_ERROR, &refusal))?;
+        let projects: Vec<Place> = known.into_iter().map(|(key, slug)| Place { slug, key: key.to_string() }).collect();
+        let project = match slug(parts.uri.path()) {
+            None => None,
+            Some(slug) => match projects.iter().find(|place| place.slug == slug) {
+                Some(place) => Some(place.clone()),
+                None => {
+                    let text = format!("there is no project {slug:?} on this machine; / lists those that there are");
+                    return Err(refuse(StatusCode::NOT_FOUND, &Code::ProjectKeyInvalid.refuse(text)));
+                }
+            },
+        };
+        Ok(Visit {
+            shared: shared.clone(),
+            projects,
+            project,
+            query: Form::of_query(parts.uri.query()),
+            nonce: shown::nonce(),
+            path: parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+            // What a script asks for is compared with what is there, and shown to nobody as it is.
+            flash: if is_of_a_script(parts) { None } else { session.said() },
+            slot: parts.extensions.get::<Slot>().cloned().unwrap_or_default(),
+            session,
+        })
+    }
+}
+
+/// The name of the folder that an address is about.
+fn slug(path: &str) -> Option<String> {
+    let slug = path.strip_prefix("/p/")?.split('/').next()?;
+    Some(percent_decode_str(slug).decode_utf8_lossy().into_owned())
+}
+
+fn is_of_a_script(parts: &Parts) -> bool {
+    parts.method != axum::http::Method::GET
+        || parts.headers.get("sec-fetch-dest").is_some_and(|dest| dest == "empty")
+        || parts.headers.get(header::ACCEPT).is_some_and(|accept| accept == "text/event-stream")
+}
+
+impl Visit {
+    pub fn frame(&self, here: Screen) -> Frame<'_> {
+        Frame {
+            project: self.project.clone(),
+            projects: &self.projects,
+            here,
+            nonce: &self.nonce,
+            csrf: self.session.csrf(),
+            key: &shown::key,
+            flash: self.flash.as_ref(),
+            now: self.shared.desk.now(),
+            path: &self.path,
+        }
+    }
+
+    pub fn page(&self, status: StatusCode, text: String) -> Response {
+        shown::page(status, &self.nonce, text)
+    }
+
+    /// Where the pages of its project are, without a slash at the end.
+    pub fn base(&self) -> String {
+        let encoded = |slug: &str| form_urlencoded::byte_serialize(slug.as_bytes()).collect::<String>();
+        self.project.as_ref().map(|place| format!("/p/{}", encoded(&place.slug))).unwrap_or_default()
+    }
+
+    pub fn key(&self) -> Option<ProjectKey> {
+        self.project.as_ref().map(|place| ProjectKey::resolved(place.key.clone()))
+    }
+
+    /// Asks for what a screen shows. Nothing of it is kept, not even that it failed.
+    pub async fn look(&self, input: look::Input) -> std::result::Result<look::Outcome, Box<Failure>> {
+        let answer = self.ask(Request::Look(input), "look", self.said(None), true).await;
+        let refusal = match answer.body {
+            Body::Done(done) => match done.outcome {
+                Outcome::Look(outcome) => return Ok(outcome),
+                _ => Code::Internal.refuse("a look was answered with something else"),
+            },
+            Body::Failed(failure) => return Err(failure),
+        };
+        Err(self.refused("look", &refusal))
+    }
+
+    /// Does something. The same key does it once, however often the form is sent.
+    pub async fn act(&self, request: Request, command: &str, key: Option<&str>) -> Answer {
+        let mut answer = self.ask(request, command, self.said(key), false).await;
+        if let Some(late) = answer.late.take() {
+            self.slot.put(late);
+        }
+        answer
+    }
+
+    async fn ask(&self, request: Request, command: &str, said: Said, is_glance: bool) -> Answer {
+        let desk = &self.shared.desk;
+        let key = match said.key() {
+            Ok(key) => key,
+            Err(refusal) => return Answer::refused(command, &said, None, &refusal, desk.now()),
+        };
+        let caller = Caller::human(self.shared.config.owner.clone());
+        desk.ask(Ask { request, command: command.to_owned(), said, caller, key, is_glance }).await
+    }
+
+    fn said(&self, key: Option<&str>) -> Said {
+        let place = self.key();
+        let project = place.as_ref().map(ToString::to_string);
+        Said { project, place, project_is_known: true, key: key.map(str::to_owned), ..Said::default() }
+    }
+
+    /// What never reached the desk, in the one shape that every refusal has.
+    pub fn refused(&self, command: &str, refusal: &Refusal) -> Box<Failure> {
+        match Answer::refused(command, &self.said(None), None, refusal, self.shared.desk.now()).body {
+            Body::Failed(failure) => failure,
+            Body::Done(_) => unreachable!("a refusal is no success"),
+        }
+    }
+
+    /// The request that a playbook's step means here: of this project, as the human, with the key that the step has.
+    pub fn request(&self, tool: &str, mut args: Map<String, Value>) -> Result<(Request, Option<String>)> {
+        let invalid = |text: String| Err(Code::InputInvalid.refuse(text));
+        let mut word = |name: &str| args.remove(name).and_then(|value| value.as_str().map(str::to_owned));
+        let (project, agent, key) = (word("project"), word("agent"), word("idempotency_key"));
+        if project.is_some_and(|project| self.project.as_ref().is_none_or(|here| here.key != project)) {
+            return invalid("this step is for another project; open that one's page".to_owned());
+        }
+        if let Some(agent) = agent.filter(|agent| agent != HUMAN) {
+            return invalid(format!("this step is for {agent} to take, and here you act as the human"));
+        }
+        let mut request = self.shared.desk.front().request(tool, args)?;
+        if let Request::Recover(input) = &mut request {
+            // A person's step is taken where its command runs, by somebody who reads what it asks.
+            input.yes = false;
+        }
+        Ok((request, key))
+    }
+}
