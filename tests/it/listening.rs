@@ -125,8 +125,9 @@ impl<'a> Server<'a> {
 
     /// Any request, with these headers and no others.
     pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        let agent: ureq::Agent =
-            ureq::Agent::config_builder().http_status_as_error(false).user_agent("").build().into();
+        // What leads elsewhere is an answer, and not followed.
+        let config = ureq::Agent::config_builder().http_status_as_error(false).user_agent("");
+        let agent: ureq::Agent = config.max_redirects(0).max_redirects_will_error(false).build().into();
         let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.url));
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -88,6 +88,7 @@ mod names;
 mod next_lines;
 mod now;
 mod outside;
+mod page;
 mod pages;
 mod past;
 mod playbooks;

@@ -1,0 +1,249 @@
+//! What a person does on the page is what everybody else sees on the bus.
+
+use serde_json::{Value, json};
+
+use super::{Person, field, unescaped};
+use crate::bus::Bus;
+use crate::listening::Server;
+use crate::terminal::text;
+
+fn message(bus: &Bus, agent: &str, id: u64) -> Value {
+    bus.relay(agent, ["look", "message", &id.to_string()]).success().result()["message"].clone()
+}
+
+/// The newest message in somebody's inbox.
+fn newest(bus: &Bus, agent: &str) -> Value {
+    let inbox = bus.relay(agent, ["poll", "--bodies"]).success().result();
+    inbox["messages"].as_array().unwrap().last().unwrap().clone()
+}
+
+#[test]
+fn a_message_to_one_to_several_and_to_all_is_the_humans() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GreenField"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let body = "First line\r\n<b>second</b> & \"third\"";
+    let fields = [
+        ("to", "BlueLake, RedForest"),
+        ("subject", "Login"),
+        ("body", body),
+        ("thread", "bd-1"),
+        ("importance", "high"),
+    ];
+    let said = person.does("send", &[&fields[..], &[("ack_required", "on"), ("ack_within", "30m")]].concat());
+    let got = newest(&bus, "RedForest");
+    let id = got["id"].as_u64().unwrap();
+    assert!(said.contains(&format!("Sent #{id} to BlueLake and RedForest in bd-1.")), "{said}");
+    assert!(!person.get(&format!("{}/", person.place())).text.contains("Sent #"), "it is said once");
+    assert_eq!((&got["from"], &got["subject"], &got["importance"]), (&json!("human"), &json!("Login"), &json!("high")));
+    assert_eq!(got["body"], "First line\n<b>second</b> & \"third\"");
+    assert_eq!(newest(&bus, "BlueLake")["id"], id);
+    assert_eq!(message(&bus, "BlueLake", id)["ack_required"], true);
+    person.does("send", &[("to", "@all"), ("subject", "Stop"), ("body", "all"), ("thread", "bd-2")]);
+    for agent in ["BlueLake", "RedForest", "GreenField"] {
+        assert_eq!(newest(&bus, agent)["body"], "all", "{agent}");
+    }
+}
+
+#[test]
+fn an_answer_may_acknowledge_what_it_answers() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let asks = ["send", "--to", "human", "--subject", "Decide", "--body", "b", "--thread", "bd-1", "--ack-required"];
+    let id = bus.relay("BlueLake", asks).success().result()["message"]["id"].as_u64().unwrap();
+    let number = id.to_string();
+    let said = person.does("send", &[("reply_to", &number), ("body", "Yes"), ("ack", &number)]);
+    let answer = newest(&bus, "BlueLake");
+    assert_eq!((&answer["body"], &answer["reply_to"], &answer["thread"]), (&json!("Yes"), &json!(id), &json!("bd-1")));
+    let sent = format!("Sent #{} to BlueLake in bd-1. Acknowledged: #{id}.", answer["id"]);
+    assert!(said.contains(&sent), "{said}");
+    assert!(message(&bus, "BlueLake", id)["recipients"][0]["acked_at"].is_string());
+    // The answer stands also where the receipt is refused; it is not sent again.
+    let own = answer["id"].to_string();
+    let tip = bus.tip();
+    let half = person.post("send", &[("reply_to", &number), ("body", "And"), ("ack", &own)]);
+    assert_eq!(half.status, 403, "{half:?}");
+    assert!(half.text.contains("NOT_A_RECIPIENT") && half.text.contains("Sent #"), "{}", half.text);
+    assert!(!half.text.contains("<textarea"), "{}", half.text);
+    assert_eq!(bus.tip(), tip + 1, "the answer, once");
+    assert_eq!(newest(&bus, "BlueLake")["body"], "And");
+}
+
+#[test]
+fn receipts_contacts_claims_and_agents() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let ids = [bus.send("BlueLake", "human", "bd-1", "One"), bus.send("BlueLake", "human", "bd-1", "Two")];
+    let numbers = ids.map(|id| id.to_string());
+    let said = person.does("ack", &[("id", &numbers[0]), ("read", "on")]);
+    assert!(said.contains(&format!("Marked as read: #{}.", ids[0])), "{said}");
+    let said = person.does("ack", &[("id", &numbers[0]), ("id", &numbers[1])]);
+    assert!(said.contains(&format!("Acknowledged: #{} and #{}.", ids[0], ids[1])), "{said}");
+    assert!(message(&bus, "BlueLake", ids[1])["recipients"][0]["acked_at"].is_string());
+
+    bus.relay("RedForest", ["policy", "contacts_only"]).success();
+    let asked = bus.relay("BlueLake", ["link", "--target", "RedForest"]).success().result();
+    assert_eq!(asked["link"]["state"], "requested");
+    let link = asked["link"]["id"].to_string();
+    let said = person.does("link", &[("target", "RedForest"), ("id", &link), ("answer", "accept")]);
+    assert!(said.contains("Accepted: BlueLake and RedForest may write to each other."), "{said}");
+    let links = bus.relay("RedForest", ["link", "--list"]).success().result();
+    assert_eq!(links["links"][0]["state"], "accepted");
+
+    let claim = bus.relay("RedForest", ["reserve", "src/**"]).success().result();
+    let claim = claim["granted"][0]["id"].to_string();
+    let said = person.does("release", &[("id", &claim), ("why", "I need <it>")]);
+    assert!(said.contains(&format!("Released #{claim} src/**; whoever held it is told why.")), "{said}");
+    assert_eq!(bus.relay("", ["look", "reservations"]).success().result()["total"], 0);
+    assert!(text(&newest(&bus, "RedForest")["body"]).contains("> I need <it>"));
+
+    let state = |agent: &str| bus.relay("", ["look", "agent", agent]).success().result()["agents"][0]["state"].clone();
+    let said = person.does("suspend", &[("name", "RedForest")]);
+    assert!(said.contains("RedForest is suspended") && state("RedForest") == "suspended", "{said}");
+    let said = person.does("suspend", &[("name", "RedForest"), ("lift", "1")]);
+    assert!(said.contains("RedForest may act again.") && state("RedForest") == "active", "{said}");
+    bus.relay("BlueLake", ["reserve", "docs/**"]).success();
+    let said = person.does("retire", &[("name", "BlueLake")]);
+    assert!(
+        said.contains("BlueLake has retired, and what it held is free: #") && state("BlueLake") == "retired",
+        "{said}"
+    );
+}
+
+#[test]
+fn a_request_for_contact_can_be_blocked() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    bus.relay("RedForest", ["policy", "contacts_only"]).success();
+    bus.relay("BlueLake", ["link", "--target", "RedForest"]).success();
+    let said = person.does("link", &[("target", "RedForest"), ("answer", "block")]);
+    assert!(said.contains("Blocked: RedForest takes no contact from BlueLake."), "{said}");
+    bus.relay("BlueLake", ["link", "--target", "RedForest"]).fails("CONTACT_BLOCKED");
+    let maybe = person.post("link", &[("target", "RedForest"), ("answer", "maybe")]);
+    assert_eq!((maybe.status, maybe.text.contains("INPUT_INVALID")), (400, true));
+}
+
+/// A form that is sent twice, by an impatient hand or by a browser that loads a page anew.
+#[test]
+fn the_same_form_does_the_same_thing_once() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let fields = [("key", "one-form"), ("to", "BlueLake"), ("subject", "Login"), ("body", "b"), ("thread", "bd-1")];
+    let tip = bus.tip();
+    let replies: Vec<u16> = (0..3).map(|_| person.post_with("send", &fields).status).collect();
+    assert_eq!((replies, bus.tip()), (vec![303; 3], tip + 1));
+    let mut other = fields;
+    other[3].1 = "another body";
+    let refused = person.post_with("send", &other);
+    assert!(refused.text.contains("IDEMPOTENCY_REUSED"), "{}", refused.text);
+    assert_ne!(field(&refused.text, "key"), "one-form", "what is typed again is another request");
+    assert_eq!(bus.tip(), tip + 1);
+}
+
+#[test]
+fn an_error_shows_its_class_its_steps_and_everything_that_was_typed() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let body = "</textarea><script>alert(1)</script> 'x' & \"y\"";
+    let fields = [
+        ("to", "BlueLak"),
+        ("subject", "<i>S</i>"),
+        ("body", body),
+        ("thread", "bd-1"),
+        ("ack_required", "on"),
+        ("back", "/p/x?a=1"),
+    ];
+    let tip = bus.tip();
+    let refused = person.post("send", &fields);
+    assert_eq!(refused.status, 404, "{refused:?}");
+    let page = &refused.text;
+    assert!(page.contains("RECIPIENT_NOT_FOUND") && page.contains("BlueLake"), "{page}");
+    assert!(!page.contains("<script>alert") && !page.contains("<i>S"), "{page}");
+    assert_eq!((field(page, "to"), field(page, "subject")), ("BlueLak".to_owned(), "<i>S</i>".to_owned()));
+    assert_eq!(field(page, "back"), "/p/x?a=1");
+    assert!(unescaped(page).contains(&format!("name=\"body\" rows=\"8\">\n{body}</textarea>")), "{page}");
+    assert!(page.contains(&format!("action=\"{}/send\"", person.place())) && page.contains("checked"), "{page}");
+    assert_eq!(bus.tip(), tip);
+    // Mended and sent again, it goes.
+    let csrf = field(page, "csrf");
+    assert_eq!(csrf, person.csrf());
+    let mended = [("key", field(page, "key")), ("to", "BlueLake".to_owned()), ("subject", field(page, "subject"))];
+    let mended: Vec<(&str, &str)> = mended.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let sent =
+        person.post_with("send", &[&mended[..], &[("body", body), ("thread", "bd-1"), ("back", "/p/x?a=1")]].concat());
+    assert_eq!((sent.status, sent.header("location")), (303, Some("/p/x?a=1")), "{sent:?}");
+    assert_eq!(newest(&bus, "BlueLake")["body"], body);
+    // Where one goes back to is a page of this server.
+    let away = [("to", "BlueLake"), ("subject", "S"), ("body", "b"), ("thread", "bd-3"), ("back", "//evil.example/")];
+    assert_eq!(person.post("send", &away).header("location"), Some(format!("{}/", person.place()).as_str()));
+}
+
+/// The button of a step does what the step says.
+#[test]
+fn a_step_of_a_playbook_is_a_button_that_takes_it() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    std::fs::write(bus.home().join("config.toml"), "[limits]\nunread = 2\n").unwrap();
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let ids = [bus.send("BlueLake", "RedForest", "bd-1", "Login"), bus.send("BlueLake", "RedForest", "bd-1", "Login")];
+    let fields = [("to", "RedForest"), ("subject", "Stop"), ("body", "from the human"), ("thread", "bd-2")];
+    let refused = person.post("send", &fields);
+    assert!(refused.text.contains("INBOX_FULL"), "{refused:?}");
+    assert!(refused.text.contains(&format!("action=\"{}/step\"", person.place())), "{}", refused.text);
+    let (tool, args) = (field(&refused.text, "tool"), field(&refused.text, "args"));
+    let button = [("tool", tool.as_str()), ("args", args.as_str())];
+    assert_eq!(tool, "recover");
+    let early = person.post("step", &button);
+    assert!(early.text.contains("INBOX_FULL"), "nothing has changed yet: {}", early.text);
+    for id in ids {
+        bus.relay("RedForest", ["ack", &id.to_string()]).success();
+    }
+    let taken = person.post("step", &button);
+    assert!([200, 303].contains(&taken.status), "{taken:?}");
+    assert_eq!(newest(&bus, "RedForest")["body"], "from the human");
+    let sent = bus.relay("RedForest", ["poll", "--all"]).success().result()["messages"].as_array().unwrap().len();
+    person.post("step", &button);
+    let again = bus.relay("RedForest", ["poll", "--all"]).success().result()["messages"].as_array().unwrap().len();
+    assert_eq!(sent, again, "and once");
+}
+
+#[test]
+fn a_step_is_one_of_the_ten_tools_here_and_as_the_human() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let step = |tool: &str, args: Value| person.post("step", &[("tool", tool), ("args", &args.to_string())]);
+    let letter = json!({"to": ["BlueLake"], "subject": "s", "body": "b", "thread": "bd-1"});
+    let with = |name: &str, value: &str| {
+        let mut letter = letter.clone();
+        letter[name] = json!(value);
+        letter
+    };
+    let tip = bus.tip();
+    for (tool, args) in [
+        ("serve", json!({})),
+        ("retire", json!({"name": "BlueLake"})),
+        ("", json!({})),
+        ("send", with("project", "/somewhere/else")),
+        ("send", with("agent", "BlueLake")),
+        ("send", with("nonsense", "1")),
+        ("send", json!(["to"])),
+    ] {
+        let refused = step(tool, args.clone());
+        assert!(refused.status == 400 && refused.text.contains("INPUT_INVALID"), "{tool} {args}: {refused:?}");
+    }
+    assert_eq!(bus.tip(), tip, "nothing was written");
+    let mut named = with("agent", "human");
+    named["project"] = json!(bus.key());
+    named["idempotency_key"] = json!("the step's own");
+    let sent = [step("send", named.clone()), step("send", named)];
+    assert!(sent.iter().all(|reply| reply.status == 303), "{sent:?}");
+    assert_eq!(bus.tip(), tip + 1, "the key of the step holds");
+    let told = step("look", json!({"what": ["agents"]}));
+    assert!(told.status == 200 && told.text.contains("BlueLake"), "{told:?}");
+}

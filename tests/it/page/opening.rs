@@ -1,0 +1,131 @@
+//! `relay serve --open`: a link, and a browser that gets it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use super::bring;
+use crate::bus::{Bus, run};
+use crate::listening::{Server, serve};
+use crate::terminal::text;
+
+/// A browser that writes down what it is given, and when it is through.
+fn browser(bus: &Bus) -> String {
+    let path = bus.path("browser");
+    let seen = bus.path("seen");
+    let script =
+        format!("#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" >'{0}.new'\nmv '{0}.new' '{0}'\necho noise\n", seen.display());
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// What it was given, once it was.
+fn seen(bus: &Bus) -> Vec<String> {
+    let path = bus.path("seen");
+    while !path.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let lines = std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
+    std::fs::remove_file(path).unwrap();
+    lines
+}
+
+#[test]
+fn the_page_is_opened_in_a_browser_by_a_link_that_works() {
+    let bus = Bus::with(&["BlueLake"]);
+    let (program, human) = (browser(&bus), bus.home().join("human"));
+    assert!(!human.exists());
+    let mut command = serve(&bus, &["--open"]);
+    command.env("BROWSER", &program);
+    let server = Server::run(&bus, command);
+    let given = seen(&bus);
+    assert_eq!(given[0], "1", "the link and nothing else: {given:?}");
+    let code = given[1].strip_prefix(&format!("{}/open#", server.url)).unwrap_or_else(|| panic!("{given:?}"));
+    assert_eq!(std::fs::metadata(&human).unwrap().permissions().mode() & 0o777, 0o600, "one is the human now");
+    let secret = std::fs::read_to_string(&human).unwrap();
+    assert!(!given[1].contains(secret.trim()));
+    assert_eq!(bring(&server, code).status, 303);
+    // A second command opens the page of the server that runs, and ends.
+    let mut again = bus.args("", ["serve", "--open", "--listen", server.address()]);
+    again.env("BROWSER", format!("{program} --new-window %s"));
+    let said = run(again).success().result();
+    let given = seen(&bus);
+    assert_eq!(
+        (given[0].as_str(), given[1].as_str(), &given[2]),
+        ("2", "--new-window", &text(&said["page"])),
+        "{given:?}"
+    );
+    let code = given[2].split('#').nth(1).unwrap();
+    assert_eq!(bring(&server, code).status, 303);
+}
+
+/// A terminal of a person, and a machine without a browser.
+#[test]
+fn where_there_is_no_browser_the_link_is_said() {
+    let bus = Bus::with(&["BlueLake"]);
+    let mut command = bus.command();
+    command.args(["serve", "--open", "--listen", "127.0.0.1:0"]).env("PATH", bus.path("nothing"));
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    let url = next().strip_prefix("Listening on ").unwrap().trim_end_matches("/mcp").to_owned();
+    assert!(next().starts_with(&format!("The page: {url}/open#")));
+    assert!(next().contains("open it yourself"));
+    let mut again = bus.command();
+    again
+        .args(["serve", "--open", "--listen", url.trim_start_matches("http://")])
+        .env("BROWSER", "/nonexistent/browser");
+    let said = run(again).success();
+    assert!(said.stdout.contains("already") && said.stdout.contains(&format!("{url}/open#")), "{said:?}");
+    assert!(said.stderr.contains("/nonexistent/browser cannot be started"), "{said:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_plain_server_says_how_the_page_is_opened_and_no_code() {
+    let bus = Bus::with(&["BlueLake"]);
+    let mut command = bus.command();
+    let mut child = command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut first = [0; 16 * 1024];
+    let mut said = String::new();
+    while !said.contains("The page:") {
+        let count = out.read(&mut first).unwrap();
+        assert!(count > 0, "{said}");
+        said.push_str(&String::from_utf8_lossy(&first[..count]));
+    }
+    assert!(said.contains("The page: relay serve --open\n") && !said.contains('#'), "{said}");
+    assert!(!bus.home().join("human").exists() && !bus.home().join("pages").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Something else listens there: it gets no code, and the command says what it always said.
+#[test]
+fn where_something_else_listens_it_fails_as_ever() {
+    let bus = Bus::with(&["BlueLake"]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let other = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let count = stream.read(&mut head).unwrap();
+        std::io::Write::write_all(
+            &mut stream,
+            b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello",
+        )
+        .unwrap();
+        String::from_utf8_lossy(&head[..count]).into_owned()
+    });
+    let mut command = bus.args("", ["serve", "--open", "--listen", &address]);
+    command.env("BROWSER", browser(&bus));
+    let refused = run(command).fails("INPUT_INVALID");
+    assert!(refused.stdout.contains("cannot be listened on"), "{}", refused.stdout);
+    assert!(other.join().unwrap().starts_with("GET /open HTTP/1.1\r\n"), "it was only looked at");
+    assert!(!bus.path("seen").exists());
+    let pages = bus.home().join("pages");
+    assert!(!pages.exists() || std::fs::read_dir(pages).unwrap().count() == 0, "no code was made");
+}
