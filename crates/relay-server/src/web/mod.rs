@@ -5,6 +5,9 @@
 //! screen is a pure function from what the verbs answered to text; `pages.rs` asks for it, `act/` turns forms into requests.
 
 mod act;
+pub mod assets;
+mod markdown;
+pub mod screens;
 mod door;
 mod form;
 pub mod frame;

@@ -1,0 +1,284 @@
+// What the page does beyond links and forms: it follows the bus, lets ages tick, listens to keys, and keeps what is typed.
+"use strict";
+
+const $ = (selector, within = document) => within.querySelector(selector);
+const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+/** A key of the browser's own storage; some people forbid it. */
+const kept = (store, key, value) => {
+  try {
+    if (value === undefined) return store().getItem(key);
+    value === null ? store().removeItem(key) : store().setItem(key, value);
+  } catch {}
+  return null;
+};
+const local = () => window.localStorage;
+const session = () => window.sessionStorage;
+
+// Ages. The server says what time it is; this clock only counts on from there.
+const began = performance.now();
+const serverNow = Date.parse(document.body.dataset.now);
+const now = () => serverNow + performance.now() - began;
+
+function age(at) {
+  const millis = at - now();
+  const whole = (unit) => Math.round(Math.abs(millis) / unit);
+  const [seconds, minutes, hours] = [whole(1e3), whole(6e4), whole(36e5)];
+  if (seconds < 5) return "just now";
+  let size = `${whole(864e5)} days`;
+  if (hours < 48) size = `${hours} h`;
+  if (minutes < 60) size = `${minutes} min`;
+  if (seconds < 60) size = `${seconds} s`;
+  return millis > 0 ? `in ${size}` : `${size} ago`;
+}
+
+function tick(within = document) {
+  for (const time of $$("time[data-age]", within)) {
+    const text = age(Date.parse(time.dateTime));
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+// Live. What is marked as live is fetched again and made the same, node by node: what did not change is not touched, and so
+// keeps focus, selection, scroll and whether it is unfolded.
+const keyOf = (node) => node.id || node.dataset?.key;
+
+function become(old, fresh) {
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(document.importNode(fresh, true));
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return;
+  }
+  if (old.matches("input, textarea, select, time[data-age]")) return attributes(old, fresh, ["value", "checked"]);
+  attributes(old, fresh, ["open", "class"]);
+  if (old.className.replace(/ ?(at|fresh)\b/g, "") !== fresh.className) old.className = fresh.className;
+  children(old, fresh);
+}
+
+function attributes(old, fresh, except) {
+  for (const { name, value } of fresh.attributes) {
+    if (!except.includes(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!except.includes(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  }
+  if (old.matches("input[type=hidden]")) old.value = fresh.value;
+}
+
+function children(old, fresh) {
+  const known = new Map([...old.children].filter(keyOf).map((child) => [keyOf(child), child]));
+  let place = old.firstChild;
+  for (const child of fresh.childNodes) {
+    const same = keyOf(child) ? known.get(keyOf(child)) : place && !keyOf(place) && place.nodeName === child.nodeName ? place : null;
+    if (same) {
+      if (same === place) place = place.nextSibling;
+      else old.insertBefore(same, place);
+      become(same, child);
+    } else {
+      const added = document.importNode(child, true);
+      if (added.matches?.("[data-row], .leaf")) added.classList.add("fresh");
+      old.insertBefore(added, place);
+    }
+  }
+  while (place) {
+    const gone = place;
+    place = place.nextSibling;
+    gone.remove();
+  }
+}
+
+/** Whether somebody types here. */
+function isTyped(region) {
+  const typed = (field) => field.matches("textarea, input:not([type=hidden])") && field.type !== "checkbox" && field.value !== field.defaultValue;
+  return $$("textarea, input, select", region).some((field) => field === document.activeElement || typed(field));
+}
+
+let asking = false;
+let again = false;
+async function refresh() {
+  if (asking) return void (again = true);
+  asking = true;
+  try {
+    const response = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store" });
+    if (response.status === 401) return over();
+    if (!response.ok) return;
+    if (swap(await response.text())) said("Updated");
+  } catch {
+    // The stream says that nobody is there.
+  } finally {
+    asking = false;
+    if (again) {
+      again = false;
+      refresh();
+    }
+  }
+}
+
+/** Puts the live regions of a document in the place of those that are shown; whether any changed. */
+function swap(text) {
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  const before = document.getElementById("main").textContent;
+  for (const region of $$("[data-live]")) {
+    const other = fresh.getElementById(region.id);
+    if (!other) region.id && !isTyped(region) && region.replaceChildren();
+    else if (!isTyped(region)) become(region, other);
+  }
+  // What was not there before comes after what it stands behind.
+  for (const other of $$("[data-live]", fresh)) {
+    const behind = other.previousElementSibling;
+    if (!document.getElementById(other.id) && behind?.id) document.getElementById(behind.id)?.after(document.importNode(other, true));
+  }
+  tick();
+  return before !== document.getElementById("main").textContent;
+}
+
+function said(text) {
+  const region = $("#said");
+  region.textContent = "";
+  requestAnimationFrame(() => (region.textContent = text));
+}
+
+let pulse = null;
+let stream = null;
+function shows(state, text) {
+  if (!pulse) return;
+  pulse.hidden = false;
+  pulse.className = `pulse ${state}`;
+  if (pulse.textContent !== text) pulse.textContent = text;
+}
+
+function over() {
+  stream?.close();
+  stream = null;
+  shows("off", "Session over: run relay serve --open");
+}
+
+function follow(address) {
+  let since = null;
+  stream = new EventSource(address);
+  stream.onopen = () => {
+    since = null;
+    shows("on", "live");
+    refresh();
+  };
+  stream.addEventListener("changed", refresh);
+  stream.onerror = () => {
+    since ??= new Date(now()).toLocaleTimeString();
+    shows("off", `not live since ${since}`);
+    // A browser gives up where the answer is no stream: then it is asked why.
+    if (stream?.readyState === EventSource.CLOSED) setTimeout(() => stream && (refresh(), follow(address)), 5e3);
+  };
+}
+
+// Keys.
+const rows = () => $$("[data-row]").filter((row) => row.offsetParent);
+function move(step) {
+  const all = rows();
+  const at = all.findIndex((row) => row.classList.contains("at"));
+  const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
+  if (!next) return;
+  all[at]?.classList.remove("at");
+  next.classList.add("at");
+  next.scrollIntoView({ block: "nearest" });
+  const target = $("a.open", next) ?? $("a", next);
+  target?.focus({ preventScroll: true });
+}
+
+let prefix = "";
+function pressed(event) {
+  const field = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (event.key === "Escape" && field) return field.blur();
+  if (field || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
+  const key = prefix + event.key;
+  prefix = event.key === "g" && !prefix ? "g " : "";
+  const link = key === "g p" ? $(".brand") : $(`[data-key="${CSS.escape(key)}"]`, $(".screens") ?? document.head);
+  const act = { "?": () => $("#keys")?.showModal(), "/": () => $("#words")?.focus(), j: () => move(1), k: () => move(-1) }[key];
+  if (!link && !act) return;
+  event.preventDefault();
+  link ? link.click() : act();
+}
+
+const does = {
+  keys: () => $("#keys").showModal(),
+  close: () => $("#keys").close(),
+  theme() {
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const root = document.documentElement.dataset;
+    root.theme = (root.theme || (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
+    kept(local, "relay-theme", root.theme);
+    said(`${root.theme} theme`);
+  },
+};
+
+// Drafts: what was typed is kept until it is sent, also where a page is left by mistake.
+function drafts() {
+  for (const field of $$("[data-draft]")) {
+    const key = `relay-draft ${location.pathname.split("/")[2]} ${field.dataset.draft}`;
+    const draft = kept(session, key);
+    if (draft && !field.value) field.value = draft;
+    field.addEventListener("input", () => kept(session, key, field.value || null));
+    field.form.addEventListener("submit", () => kept(session, key, null));
+  }
+}
+
+/** Recipients, as they are typed. */
+function filters() {
+  for (const field of $$("[data-filters]")) {
+    field.closest("[hidden]")?.removeAttribute("hidden");
+    field.addEventListener("input", () => {
+      const wanted = field.value.trim().toLowerCase();
+      for (const one of $$(`#${field.dataset.filters} label`)) {
+        one.hidden = !one.textContent.toLowerCase().includes(wanted) && !$("input", one).checked;
+      }
+    });
+  }
+}
+
+/** The slider of a day: the same address with another `at`, asked for once it rests. */
+function slider() {
+  const range = $("[data-slider]");
+  if (!range) return;
+  let waiting = 0;
+  const number = $("#at");
+  range.hidden = false;
+  range.addEventListener("input", () => {
+    number.value = range.value;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const address = new URL(location.href);
+      address.searchParams.set("at", range.value);
+      history.replaceState(null, "", address);
+      refresh();
+    }, 120);
+  });
+}
+
+function copies() {
+  document.addEventListener("click", async ({ target }) => {
+    const text = target.closest("[data-copy]");
+    if (!text) return;
+    await navigator.clipboard?.writeText(text.textContent).catch(() => {});
+    text.classList.add("copied");
+    said("Copied");
+    setTimeout(() => text.classList.remove("copied"), 1500);
+  });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  pulse = $("#pulse");
+  for (const button of $$("[data-does]")) {
+    button.hidden = false;
+    button.addEventListener("click", does[button.dataset.does]);
+  }
+  document.addEventListener("keydown", pressed);
+  drafts();
+  filters();
+  slider();
+  copies();
+  tick();
+  setInterval(tick, 5e3);
+  const { changes } = document.body.dataset;
+  if (!changes) return;
+  follow(changes);
+  if ($("[data-live]")) setInterval(() => document.hidden || refresh(), 15e3);
+});

@@ -1,0 +1,119 @@
+//! What the frame of a screen says of itself: addresses, and the entries of the navigation.
+
+use relay_core::domain::plain;
+
+use super::words;
+use crate::web::assets;
+use crate::web::frame::{Flash, Frame, Place, Screen};
+
+/// As many projects as the switcher shows; the list of all is a page of its own.
+const SWITCHED: usize = 20;
+
+/// An entry of the navigation.
+pub struct Entry {
+    pub screen: Screen,
+    pub word: &'static str,
+    pub path: &'static str,
+    /// The key that leads there, after `g`.
+    pub key: &'static str,
+}
+
+const ENTRIES: [Entry; 9] = [
+    Entry { screen: Screen::Now, word: "Now", path: "", key: "n" },
+    Entry { screen: Screen::Threads, word: "Threads", path: "threads", key: "t" },
+    Entry { screen: Screen::Agents, word: "Agents", path: "agents", key: "a" },
+    Entry { screen: Screen::Reservations, word: "Reservations", path: "reservations", key: "r" },
+    Entry { screen: Screen::Contacts, word: "Contacts", path: "contacts", key: "c" },
+    Entry { screen: Screen::History, word: "History", path: "history", key: "h" },
+    Entry { screen: Screen::Replay, word: "Replay", path: "replay", key: "d" },
+    Entry { screen: Screen::Talk, word: "Who talks to whom", path: "talk", key: "w" },
+    Entry { screen: Screen::Search, word: "Search", path: "search", key: "s" },
+];
+
+impl Place {
+    /// The folder's name, which is what people call a project.
+    pub fn name(&self) -> String {
+        let last = self.key.rsplit('/').find(|part| !part.is_empty());
+        plain::escape_line(last.unwrap_or(&self.key))
+    }
+
+    pub fn shown_key(&self) -> String {
+        plain::escape_line(&self.key)
+    }
+
+    pub fn address(&self) -> String {
+        format!("/p/{}/", words::part(&self.slug))
+    }
+}
+
+impl Frame<'_> {
+    /// The address of a screen of this project.
+    pub fn to(&self, path: &str) -> String {
+        match &self.project {
+            Some(place) => format!("{}{path}", place.address()),
+            None => "/".to_owned(),
+        }
+    }
+
+    /// The address of a thread, an agent or a message.
+    pub fn one(&self, noun: &str, name: impl std::fmt::Display) -> String {
+        format!("{}/{}", self.to(noun), words::part(&name.to_string()))
+    }
+
+    pub fn fresh_key(&self) -> String {
+        (self.key)()
+    }
+
+    pub fn entries(&self) -> &'static [Entry] {
+        &ENTRIES
+    }
+
+    pub fn is_at(&self, screen: &Screen) -> bool {
+        self.here == *screen
+    }
+
+    pub fn is_writing(&self) -> bool {
+        self.here == Screen::Write
+    }
+
+    /// Somebody is here who may act.
+    pub fn is_open(&self) -> bool {
+        !self.csrf.is_empty()
+    }
+
+    /// The project that is shown, and others that can be.
+    pub fn switched(&self) -> &[Place] {
+        &self.projects[..self.projects.len().min(SWITCHED)]
+    }
+
+    pub fn is_shown(&self, place: &Place) -> bool {
+        self.project.as_ref().is_some_and(|shown| shown.slug == place.slug)
+    }
+
+    /// The path of this page without its query: where a form that asks again goes.
+    pub fn asked(&self) -> &str {
+        self.path.split_once('?').map_or(self.path, |(path, _)| path)
+    }
+
+    pub fn style(&self) -> String {
+        assets::address("relay.css")
+    }
+
+    pub fn script(&self) -> String {
+        assets::address("relay.js")
+    }
+
+    pub fn icon(&self) -> String {
+        assets::address("icon.svg")
+    }
+}
+
+impl Flash {
+    pub fn shown_text(&self) -> String {
+        plain::escape(&self.text)
+    }
+
+    pub fn shown_signals(&self) -> impl Iterator<Item = String> {
+        self.signals.iter().map(|signal| plain::escape(signal))
+    }
+}

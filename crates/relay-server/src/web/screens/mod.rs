@@ -1,0 +1,17 @@
+//! The screens: each a pure function from what the verbs answered to the text of a page. None opens a store or knows of HTTP, so
+//! that each is tested with values. The templates escape what they are given; only what is made of escaped text already says
+//! so by its type ([`askama::filters::HtmlSafe`]): the Markdown of a message, and one template within another.
+
+mod around;
+mod filters;
+pub mod now;
+pub mod thread;
+mod tree;
+mod words;
+
+use askama::Template;
+
+/// The text of a page. Writing into a text fails for nobody.
+fn text(page: &impl Template) -> String {
+    page.render().unwrap_or_else(|fault| format!("this page could not be written: {fault}"))
+}

@@ -1,0 +1,92 @@
+//! A thread as a conversation: what was written, how far each copy has come, who takes part, and what is held for it.
+
+use askama::Template;
+use relay_core::domain::delivery::State;
+use relay_core::domain::name::HUMAN;
+use relay_core::domain::time::Timestamp;
+use relay_core::verbs::prepare::ThreadView;
+use relay_core::wire::v1::{MessageShape, RecipientShape};
+
+use super::{filters, text};
+use crate::web::frame::Frame;
+use crate::web::markdown::{self, Markup};
+
+#[derive(Template)]
+#[template(path = "thread.html")]
+struct Screen<'a> {
+    frame: &'a Frame<'a>,
+    view: &'a ThreadView,
+    letters: Vec<Letter<'a>>,
+    /// What the human was asked here and has not answered.
+    waiting: Option<&'a MessageShape>,
+    /// The message that an answer goes to.
+    answered: Option<&'a MessageShape>,
+    /// Everybody here but the human.
+    others: Vec<&'a str>,
+    /// The newest messages are on another page.
+    is_old: bool,
+}
+
+/// A message as it is shown.
+pub struct Letter<'a> {
+    pub message: &'a MessageShape,
+    pub body: Option<Markup>,
+}
+
+pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
+    let letters: Vec<Letter<'_>> = view.messages.iter().map(Letter::of).collect();
+    let waiting = letters.iter().rev().find(|letter| letter.waits_for_the_human()).map(|letter| letter.message);
+    let others = view.participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
+    let is_old = frame.path.contains("before=");
+    text(&Screen { frame, view, answered: waiting.or(view.messages.last()), waiting, letters, others, is_old })
+}
+
+impl Screen<'_> {
+    /// Whether somebody is named as the one who asked.
+    fn asks(&self, name: &str) -> bool {
+        self.waiting.is_some_and(|waiting| waiting.from == name)
+    }
+}
+
+impl<'a> Letter<'a> {
+    pub fn of(message: &'a MessageShape) -> Self {
+        Letter { message, body: message.body.as_deref().map(markdown::render) }
+    }
+
+    pub fn is_human(&self) -> bool {
+        self.message.from == HUMAN
+    }
+
+    /// Whether the human owes it an acknowledgement.
+    pub fn waits_for_the_human(&self) -> bool {
+        let to_human = self.message.recipients.iter().any(|copy| copy.name == HUMAN);
+        to_human && self.message.ack_required && self.message.acked_at.is_none()
+    }
+}
+
+/// A step on the way of a copy.
+pub struct Step {
+    pub word: &'static str,
+    /// Whether it was taken.
+    pub class: &'static str,
+    pub at: Option<Timestamp>,
+}
+
+/// How far a copy has come.
+pub fn way(copy: &RecipientShape) -> Vec<Step> {
+    let step = |word, state: State, at| {
+        let class = if copy.state >= state { "done" } else { "ahead" };
+        Step { word, class, at }
+    };
+    if copy.state == State::Held || copy.state == State::Lapsed {
+        let lapsed = Step { word: "lapsed", class: "bad", at: None };
+        let held = Step { word: "held", class: "warn", at: None };
+        return vec![if copy.state == State::Held { held } else { lapsed }];
+    }
+    vec![
+        step("stored", State::Stored, None),
+        step("surfaced", State::Surfaced, copy.surfaced_at),
+        step("read", State::Read, copy.read_at),
+        step("acked", State::Acked, copy.acked_at),
+    ]
+}

@@ -1,0 +1,32 @@
+//! The claims on the tree of files, folder in folder.
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use relay_core::verbs::look::Branch;
+
+use super::filters;
+use crate::web::frame::Frame;
+
+/// Folders with more claims than this begin folded, unless something in them is contested.
+const UNFOLDED: usize = 12;
+
+#[derive(Template)]
+#[template(path = "tree.html")]
+pub struct Tree<'a> {
+    pub frame: &'a Frame<'a>,
+    pub branch: &'a Branch,
+    /// What is contested or forgotten can be let go here.
+    pub acts: bool,
+}
+
+impl HtmlSafe for Tree<'_> {}
+
+impl<'a> Tree<'a> {
+    fn below(&self, branch: &'a Branch) -> Tree<'a> {
+        Tree { branch, ..*self }
+    }
+
+    fn is_open(&self, branch: &Branch) -> bool {
+        branch.contested > 0 || branch.claims <= UNFOLDED
+    }
+}

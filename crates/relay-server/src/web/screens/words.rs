@@ -1,0 +1,129 @@
+//! Ages, sizes and numbers as people read them, and texts as parts of addresses. The script says ages in the same words.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use relay_core::domain::time::Timestamp;
+
+/// What stands for itself in an address.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A text as one part of an address. A part of dots alone would be taken for a way up, and its dots cannot be written out.
+pub fn part(text: &str) -> String {
+    utf8_percent_encode(text, PLAIN).to_string()
+}
+
+/// How long until or since, rounded to the largest unit that says enough.
+pub fn age(at: Timestamp, now: Timestamp) -> String {
+    let millis = at.since(now).as_millis();
+    let whole = |unit: u64| (millis.unsigned_abs() + unit / 2) / unit;
+    let (seconds, minutes, hours) = (whole(1_000), whole(60_000), whole(3_600_000));
+    let size = match (seconds, minutes, hours) {
+        (0..5, _, _) => return "just now".to_owned(),
+        (5..60, _, _) => format!("{seconds} s"),
+        (_, 0..60, _) => format!("{minutes} min"),
+        (_, _, 0..48) => format!("{hours} h"),
+        _ => format!("{} days", whole(86_400_000)),
+    };
+    if millis > 0 { format!("in {size}") } else { format!("{size} ago") }
+}
+
+/// `2026-11-16 09:55:04 UTC`.
+pub fn moment(at: Timestamp) -> String {
+    at.to_the_second().replace('T', " ").replace('Z', " UTC")
+}
+
+/// The time of day of an instant; the whole of one that has none.
+pub fn clock(at: Timestamp) -> String {
+    let text = at.to_the_second();
+    let time = text.split_once('T').map(|(_, time)| time.trim_end_matches('Z').to_owned());
+    time.unwrap_or(text)
+}
+
+/// The day of an instant, as the addresses of the page name it.
+pub fn day(at: Timestamp) -> String {
+    let text = at.to_the_second();
+    text.split_once('T').map_or(text.clone(), |(day, _)| day.to_owned())
+}
+
+pub fn counted(count: &str, word: &str) -> String {
+    if count == "1" { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 3] = ["KB", "MB", "GB"];
+    if bytes < 1_000 {
+        return format!("{bytes} bytes");
+    }
+    let (mut tenths, mut unit) = (bytes / 100, 0);
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1_000;
+        unit += 1;
+    }
+    if tenths < 100 { format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit]) } else { format!("{} {}", tenths / 10, UNITS[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relay_core::domain::time::Span;
+
+    fn check(seconds: i64, expected: &str) {
+        let now = Timestamp::from_millis(1_794_823_000_000);
+        assert_eq!(age(now.plus(Span::seconds(seconds)), now), expected, "{seconds}");
+    }
+
+    #[test]
+    fn an_age_says_as_much_as_is_needed() {
+        for (seconds, expected) in [
+            (0, "just now"),
+            (4, "just now"),
+            (-4, "just now"),
+            (-5, "5 s ago"),
+            (59, "in 59 s"),
+            (60, "in 1 min"),
+            (-3_540, "59 min ago"),
+            (-3_600, "1 h ago"),
+            (47 * 3_600, "in 47 h"),
+            (48 * 3_600, "in 2 days"),
+            (-400 * 86_400, "400 days ago"),
+        ] {
+            check(seconds, expected);
+        }
+    }
+
+    #[test]
+    fn a_size_has_the_unit_that_it_is_short_in() {
+        for (bytes, expected) in [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1_000, "1.0 KB"),
+            (64_512, "64 KB"),
+            (999_999, "999 KB"),
+            (1_000_000, "1.0 MB"),
+            (2_340_000_000, "2.3 GB"),
+            (9_900_000_000_000, "9900 GB"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn a_part_of_an_address_stays_one_part() {
+        for (text, expected) in [
+            ("bd-101", "bd-101"),
+            ("a/b?c#d", "a%2Fb%3Fc%23d"),
+            ("\"><script>", "%22%3E%3Cscript%3E"),
+            ("Blue@/work/repo", "Blue%40%2Fwork%2Frepo"),
+            ("é &=+", "%C3%A9%20%26%3D%2B"),
+        ] {
+            assert_eq!(part(text), expected);
+        }
+    }
+
+    #[test]
+    fn an_instant_is_written_for_people() {
+        let at = Timestamp::from_millis(1_794_823_000_000);
+        assert_eq!(moment(at), "2026-11-16 09:56:40 UTC");
+        assert_eq!(clock(at), "09:56:40");
+        assert_eq!(day(at), "2026-11-16");
+    }
+}
