@@ -224,7 +224,6 @@ function drafts() {
 /** Recipients, as they are typed. */
 function filters() {
   for (const field of $$("[data-filters]")) {
-    field.closest("[hidden]")?.removeAttribute("hidden");
     field.addEventListener("input", () => {
       const wanted = field.value.trim().toLowerCase();
       for (const one of $$(`#${field.dataset.filters} label`)) {
@@ -240,7 +239,6 @@ function slider() {
   if (!range) return;
   let waiting = 0;
   const number = $("#at");
-  range.hidden = false;
   range.addEventListener("input", () => {
     number.value = range.value;
     clearTimeout(waiting);
@@ -255,19 +253,23 @@ function slider() {
 
 function copies() {
   document.addEventListener("click", async ({ target }) => {
-    const text = target.closest("[data-copy]");
+    const button = target.closest("[data-copy]");
+    const text = button?.previousElementSibling;
     if (!text) return;
-    await navigator.clipboard?.writeText(text.textContent).catch(() => {});
-    text.classList.add("copied");
-    said("Copied");
-    setTimeout(() => text.classList.remove("copied"), 1500);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      said("Copied");
+    } catch {
+      // Not every address may: then it is chosen, and the person copies it.
+      getSelection().selectAllChildren(text);
+      said("Chosen");
+    }
   });
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   pulse = $("#pulse");
   for (const button of $$("[data-does]")) {
-    button.hidden = false;
     button.addEventListener("click", does[button.dataset.does]);
   }
   document.addEventListener("keydown", pressed);

@@ -39,7 +39,7 @@ pub use line::{HeldShape, Line};
 pub use now::{AckShape, Busy, Now, WaitShape};
 pub use status::Status;
 pub use traffic::{Pair, Traffic};
-pub use tree::{Branch, Leaf};
+pub use tree::{Branch, Drawn, Leaf, draw};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -18,7 +18,7 @@ use crate::domain::view::Viewer;
 use crate::store::{Result, Size};
 use crate::verbs::debt::DebtItem;
 use crate::verbs::{actor, link};
-use crate::wire::v1::{AgentShape, LinkShape};
+use crate::wire::v1::{AgentShape, ClaimShape, LinkShape};
 
 /// As many claims and folders as a screen has room for.
 const TREE: usize = 120;
@@ -158,6 +158,7 @@ fn waits(looking: &Looking<'_>) -> Vec<WaitShape> {
 
 fn draw(claims: &[Reservation], shown: &[AgentShape], contested: &HashSet<Number>) -> Branch {
     let alive: HashSet<&str> = shown.iter().filter(|agent| agent.alive).map(|agent| agent.name.as_str()).collect();
+    let claims: Vec<ClaimShape> = claims.iter().map(ClaimShape::from).collect();
     let drawn: Vec<Drawn<'_>> = claims
         .iter()
         .map(|claim| Drawn {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::pattern::RESOURCE;
-use crate::domain::reservation::Reservation;
 use crate::wire::v1::ClaimShape;
 
 /// A folder on the way to a claim. Folders that only lead to one other are drawn as one.
@@ -48,7 +47,7 @@ pub struct Leaf {
 
 /// A claim as the tree needs it.
 pub struct Drawn<'a> {
-    pub claim: &'a Reservation,
+    pub claim: &'a ClaimShape,
     pub contested: bool,
     pub silent: bool,
 }
@@ -101,7 +100,7 @@ impl<'a> Growing<'a> {
             here = here.branches.entry(folder).or_default();
         }
         let (contested, silent) = (drawn.contested, drawn.silent);
-        here.leaves.push(Leaf { name, contested, silent, claim: ClaimShape::from(drawn.claim) });
+        here.leaves.push(Leaf { name, contested, silent, claim: drawn.claim.clone() });
     }
 
     fn grown(mut self, name: String, path: String) -> Branch {
@@ -170,28 +169,23 @@ impl Branch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::name::AgentName;
-    use crate::domain::time::{Span, Timestamp};
+    use crate::domain::time::Timestamp;
 
-    fn claim(id: u64, pattern: &str) -> Reservation {
-        Reservation {
+    fn claim(id: u64, pattern: &str) -> ClaimShape {
+        ClaimShape {
             id,
-            holder: AgentName::parse("Blue").unwrap_or_else(|fault| panic!("{fault}")),
             pattern: pattern.to_owned(),
+            holder: "Blue".to_owned(),
             exclusive: true,
-            reason: None,
-            ttl: Span::seconds(60),
-            first_granted_at: Timestamp::from_millis(0),
-            granted_at: Timestamp::from_millis(0),
             expires_at: Timestamp::from_millis(60_000),
+            reason: None,
             generation: 0,
-            ended: false,
         }
     }
 
     /// Patterns that begin with `!` are contested.
     fn drawn(patterns: &[&str], room: usize) -> Branch {
-        let claims: Vec<(Reservation, bool)> = (1..)
+        let claims: Vec<(ClaimShape, bool)> = (1..)
             .zip(patterns)
             .map(|(id, pattern)| (claim(id, pattern.trim_start_matches('!')), pattern.starts_with('!')))
             .collect();

@@ -95,6 +95,12 @@ impl Frame<'_> {
         self.path.split_once('?').map_or(self.path, |(path, _)| path)
     }
 
+    /// A list is shown further on than it begins.
+    pub fn is_further(&self) -> bool {
+        let query = self.path.split_once('?').map(|(_, query)| query).unwrap_or_default();
+        query.split('&').any(|field| field.starts_with("before=") || field.starts_with("after="))
+    }
+
     pub fn style(&self) -> String {
         assets::address("relay.css")
     }

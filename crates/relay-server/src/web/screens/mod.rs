@@ -2,12 +2,31 @@
 //! that each is tested with values. The templates escape what they are given; only what is made of escaped text already says
 //! so by its type ([`askama::filters::HtmlSafe`]): the Markdown of a message, and one template within another.
 
+pub mod agent;
+pub mod agents;
 mod around;
+pub mod contacts;
+mod events;
 mod filters;
+mod held;
+pub mod history;
+pub mod message;
 pub mod now;
+pub mod projects;
+pub mod replay;
+pub mod reservations;
+#[cfg(test)]
+mod samples;
+pub mod search;
+pub mod talk;
+#[cfg(test)]
+mod tests;
 pub mod thread;
+pub mod threads;
 mod tree;
+pub mod trouble;
 mod words;
+pub mod write;
 
 use askama::Template;
 

@@ -37,8 +37,8 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
     let letters: Vec<Letter<'_>> = view.messages.iter().map(Letter::of).collect();
     let waiting = letters.iter().rev().find(|letter| letter.waits_for_the_human()).map(|letter| letter.message);
     let others = view.participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
-    let is_old = frame.path.contains("before=");
-    text(&Screen { frame, view, answered: waiting.or(view.messages.last()), waiting, letters, others, is_old })
+    let answered = waiting.or(view.messages.last());
+    text(&Screen { frame, view, answered, waiting, letters, others, is_old: frame.is_further() })
 }
 
 impl Screen<'_> {

@@ -58,7 +58,11 @@ pub fn size(bytes: u64) -> String {
         tenths /= 1_000;
         unit += 1;
     }
-    if tenths < 100 { format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit]) } else { format!("{} {}", tenths / 10, UNITS[unit]) }
+    if tenths < 100 {
+        format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+    } else {
+        format!("{} {}", tenths / 10, UNITS[unit])
+    }
 }
 
 #[cfg(test)]

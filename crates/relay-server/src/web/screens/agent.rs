@@ -1,0 +1,54 @@
+//! One agent: what it is at, what it holds and owes, what it did last, and how to stop it.
+
+use askama::Template;
+use relay_core::verbs::debt::DebtItem;
+use relay_core::verbs::look::{AckShape, Busy, Status, WaitShape};
+use relay_core::wire::v1::{AgentShape, ClaimShape, EventShape};
+
+use super::events::Told;
+use super::held::{Held, held};
+use super::now::standing;
+use super::{filters, text};
+use crate::web::frame::Frame;
+
+/// What is known of it.
+pub struct About<'a> {
+    pub agent: &'a AgentShape,
+    /// The wide one, in which its share is looked up.
+    pub status: &'a Status,
+    /// Its live claims.
+    pub claims: &'a [ClaimShape],
+    /// What it did last, the newest first.
+    pub events: &'a [EventShape],
+}
+
+#[derive(Template)]
+#[template(path = "agent.html")]
+struct Screen<'a> {
+    frame: &'a Frame<'a>,
+    agent: &'a AgentShape,
+    standing: &'static str,
+    busy: Option<&'a Busy>,
+    waits: Vec<&'a WaitShape>,
+    acks: Vec<&'a AckShape>,
+    debt: Vec<&'a DebtItem>,
+    claims: Vec<Held<'a>>,
+    events: Vec<Told<'a>>,
+}
+
+pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
+    let agent = about.agent;
+    let is_it = |name: &str| name == agent.name;
+    let now = about.status.now.as_deref();
+    text(&Screen {
+        frame,
+        agent,
+        standing: standing(agent),
+        busy: now.and_then(|now| now.busy.iter().find(|busy| is_it(&busy.agent))),
+        waits: now.iter().flat_map(|now| &now.waits).filter(|wait| is_it(&wait.who)).collect(),
+        acks: now.iter().flat_map(|now| &now.acks).filter(|ack| is_it(&ack.by)).collect(),
+        debt: now.iter().flat_map(|now| &now.debt).filter(|item| is_it(&item.who)).collect(),
+        claims: held(about.claims, about.status),
+        events: about.events.iter().map(Told::of).collect(),
+    })
+}

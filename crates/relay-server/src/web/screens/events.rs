@@ -1,0 +1,44 @@
+//! A line of the history as it is shown: who, what, and the texts that belong to it.
+
+use relay_core::domain::event::Number;
+use relay_core::domain::time::Timestamp;
+use relay_core::wire::v1::EventShape;
+use serde_json::Value;
+
+use super::words;
+
+pub struct Told<'a> {
+    pub number: Number,
+    pub at: Timestamp,
+    pub day: String,
+    pub actor: &'a str,
+    pub text: &'a str,
+    pub subject: Option<&'a str>,
+    pub why: Option<&'a str>,
+    pub thread: Option<&'a str>,
+    /// Of claims that the sentence names by their numbers.
+    pub patterns: Vec<&'a str>,
+    pub is_chosen: bool,
+}
+
+impl<'a> Told<'a> {
+    pub fn of(event: &'a EventShape) -> Self {
+        let text = |field: &str| event.data.get(field).and_then(Value::as_str);
+        let patterns = event.data.get("patterns").and_then(Value::as_array);
+        // The sentence of a grant says its pattern, and those of a thread say which.
+        let patterns = patterns.filter(|_| event.kind != "reservation_granted");
+        let thread = text("thread").or(text("reason"));
+        Told {
+            number: event.number,
+            at: event.at,
+            day: words::day(event.at),
+            actor: &event.actor,
+            text: &event.text,
+            subject: text("subject"),
+            why: text("why").or(text("task")),
+            thread,
+            patterns: patterns.into_iter().flatten().filter_map(Value::as_str).collect(),
+            is_chosen: false,
+        }
+    }
+}

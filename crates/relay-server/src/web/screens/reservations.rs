@@ -1,0 +1,38 @@
+//! Who holds what, as a list.
+
+use askama::Template;
+use relay_core::domain::event::Number;
+use relay_core::verbs::look::Status;
+use relay_core::wire::v1::ClaimShape;
+
+use super::held::{Held, held};
+use super::{filters, text};
+use crate::web::frame::Frame;
+
+/// A page of the claims, and what was asked for.
+pub struct Claims<'a> {
+    /// Empty where all are shown.
+    pub path: &'a str,
+    pub claims: &'a [ClaimShape],
+    /// Of those that were asked for, on this page or not.
+    pub total: usize,
+    /// There are more after this number.
+    pub after: Option<Number>,
+    pub status: &'a Status,
+}
+
+#[derive(Template)]
+#[template(path = "reservations.html")]
+struct Screen<'a> {
+    frame: &'a Frame<'a>,
+    path: &'a str,
+    claims: Vec<Held<'a>>,
+    total: usize,
+    after: Option<Number>,
+    is_further: bool,
+}
+
+pub fn page(frame: &Frame<'_>, asked: &Claims<'_>) -> String {
+    let Claims { path, claims, total, after, status } = *asked;
+    text(&Screen { frame, path, claims: held(claims, status), total, after, is_further: frame.is_further() })
+}

@@ -1,0 +1,272 @@
+//! Every screen in every state of what it shows. What others wrote is text everywhere.
+
+use relay_core::domain::contact::LinkState;
+use relay_core::domain::delivery::State;
+use relay_core::error::Code;
+use relay_core::playbook::{Setting, Step};
+use relay_core::verbs::look::{Day, EventFilter, Events, Traffic};
+use relay_core::verbs::prepare::ThreadView;
+use relay_core::verbs::recover;
+
+use super::samples::{self, HOSTILE, NOW, PLAIN, Words, framed};
+use super::{
+    agent, agents, contacts, history, message, now, projects, replay, reservations, search, talk, thread, threads,
+    trouble, write,
+};
+use crate::web::frame::{Flash, Frame, Screen};
+
+/// Every screen by its name, told in these words.
+fn screens(words: &Words) -> Vec<(&'static str, String)> {
+    let status = samples::status(words);
+    let claims = samples::claims(words);
+    let events = samples::events(words);
+    let shown = |here, path: &str, page: &dyn Fn(&Frame<'_>) -> String| framed(here, path, None, page);
+    let about = agent::About { agent: &status.agents[0], status: &status, claims: &claims[..1], events: &events };
+    let path = words.path;
+    let listed = reservations::Claims { path, claims: &claims, total: 600, after: Some(18), status: &status };
+    let filter = EventFilter {
+        kind: vec!["message_sent".to_owned()],
+        by: Some(words.name.to_owned()),
+        thread: Some(words.thread.to_owned()),
+        path: Some(words.path.to_owned()),
+        since: Some(words.text.to_owned()),
+        until: None,
+    };
+    let moment = replay::Moment { at: 38, events: &events, claims: &claims };
+    let draft = write::Draft {
+        to: vec![words.name.to_owned(), "Nobody".to_owned()],
+        thread: words.thread.to_owned(),
+        subject: words.text.to_owned(),
+        body: words.text.to_owned(),
+        ack_within: words.text.to_owned(),
+        ..write::Draft::default()
+    };
+    let states = [LinkState::Requested, LinkState::Accepted, LinkState::Blocked, LinkState::Revoked, LinkState::Lapsed];
+    let links: Vec<_> = (70..).zip(states).map(|(id, state)| samples::link(id, state, words)).collect();
+    let letter = samples::message(45, words.name, &[("human", State::Stored)], words);
+    let flash = Flash { text: words.text.to_owned(), signals: vec![words.text.to_owned()] };
+    vec![
+        ("projects", shown(Screen::Projects, "/", &projects::page)),
+        ("now", framed(Screen::Now, "/p/repo-1a2b3c4d/", Some(&flash), |frame| now::page(frame, &status))),
+        ("threads", shown(Screen::Threads, "/t", &|frame| threads::page(frame, &[samples::shape(words)], Some(7)))),
+        ("thread", shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words)))),
+        ("message", shown(Screen::Threads, "/m/45", &|frame| message::page(frame, &letter))),
+        ("search", shown(Screen::Search, "/s", &|frame| search::page(frame, words.text, &[letter.clone()], Some(7)))),
+        ("agents", shown(Screen::Agents, "/a", &|frame| agents::page(frame, &status.agents, "", 1))),
+        ("agent", shown(Screen::Agents, "/a/1", &|frame| agent::page(frame, &about))),
+        ("contacts", shown(Screen::Contacts, "/c", &|frame| contacts::page(frame, &links, Some(7)))),
+        ("reservations", shown(Screen::Reservations, "/r", &|frame| reservations::page(frame, &listed))),
+        ("history", shown(Screen::History, "/h", &|frame| history::page(frame, &filter, &samples::history(words), 50))),
+        ("replay", shown(Screen::Replay, "/y", &|frame| replay::page(frame, &samples::day(), Some(&moment)))),
+        ("talk", shown(Screen::Talk, "/k", &|frame| talk::page(frame, &samples::traffic(words)))),
+        ("write", shown(Screen::Write, "/w", &|frame| write::page(frame, &draft, &status.agents, None))),
+        ("trouble", shown(Screen::Write, "/w", &|frame| failed(frame, words, &draft))),
+    ]
+}
+
+fn failed(frame: &Frame<'_>, words: &Words, draft: &write::Draft) -> String {
+    let refusal = Code::RecipientNotFound.refuse(format!("there is nobody called {}", words.name));
+    let failure = recover::failure_outside("send", &refusal, &Setting::default());
+    let trouble = trouble::Trouble::of(frame, &failure.error, |step: &Step| step.tool.is_some());
+    write::page(frame, draft, &[], Some(trouble))
+}
+
+#[test]
+fn every_screen_tells_what_it_was_given() {
+    for (name, page) in screens(&PLAIN) {
+        assert!(page.starts_with("<!doctype html>"), "{name}");
+        assert_eq!(page.matches("<h1").count(), 1, "{name} has one heading");
+        assert_eq!(page.matches("<main").count(), 1, "{name} has one main part");
+        assert!(page.ends_with("</html>\n") || page.ends_with("</html>"), "{name} is whole");
+        assert!(!page.contains("could not be written"), "{name}");
+    }
+}
+
+/// What no text of others may leave in a page. Attributes of ours are never written so.
+const OFFENCES: [&str; 7] =
+    ["<script>", "<img", "<svg/", "onerror=alert(1)>", "\"onmouseover", "</textarea></title>", "<b>*"];
+/// Where the human's own words stand in a field again, as they were typed.
+const TYPED: [&str; 5] = ["search", "history", "reservations", "write", "trouble"];
+
+#[test]
+fn what_others_wrote_is_text() {
+    for (name, page) in screens(&HOSTILE) {
+        for offence in OFFENCES {
+            assert!(!page.contains(offence), "{name} has {offence}: {:?}", around(&page, offence));
+        }
+        assert!(TYPED.contains(&name) || !page.contains('\u{202e}'), "{name} hides something");
+        if name != "projects" {
+            assert!(page.contains("alert(1)") || page.contains("script"), "{name} does show it");
+        }
+    }
+}
+
+fn around<'a>(page: &'a str, offence: &str) -> Option<&'a str> {
+    let at = page.find(offence)?;
+    page.get(at.saturating_sub(80)..(at + 80).min(page.len()))
+}
+
+#[test]
+fn nothing_asks_for_what_the_policy_forbids() {
+    for (name, page) in screens(&PLAIN) {
+        for forbidden in [" style=", " onclick", "javascript:", "<iframe", "<img", "<use"] {
+            assert!(!page.contains(forbidden), "{name} has {forbidden}");
+        }
+        for script in page.split("<script").skip(1) {
+            assert!(script.split('>').next().unwrap_or_default().contains("nonce=\"n0nce\""), "{name}: {script}");
+        }
+    }
+}
+
+#[test]
+fn every_form_that_acts_carries_what_proves_it() {
+    for (name, page) in screens(&PLAIN) {
+        for form in page.split("<form ").skip(1) {
+            let form = form.split("</form>").next().unwrap_or_default();
+            if form.starts_with("method=\"post\"") || form.contains(" method=\"post\"") {
+                assert_eq!(form.matches("name=\"csrf\" value=\"c5rf\"").count(), 1, "{name}: {form}");
+                let is_leave = form.contains("action=\"/leave\"");
+                assert_eq!(
+                    form.matches("name=\"key\" value=\"fresh\"").count(),
+                    usize::from(!is_leave),
+                    "{name}: {form}"
+                );
+                assert_eq!(form.matches("name=\"back\"").count(), usize::from(!is_leave), "{name}: {form}");
+            }
+        }
+    }
+}
+
+/// An id is there once, or the live parts of a page find the wrong place.
+#[test]
+fn an_id_is_there_once() {
+    for (name, page) in screens(&PLAIN) {
+        let mut ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{name}");
+    }
+}
+
+#[test]
+fn every_field_has_a_name_for_those_who_do_not_see() {
+    for (name, page) in screens(&PLAIN) {
+        for (at, _) in
+            page.match_indices("<input ").chain(page.match_indices("<textarea ")).chain(page.match_indices("<select "))
+        {
+            let field = page[at..].split('>').next().unwrap_or_default();
+            if field.contains("type=\"hidden\"") || field.contains("aria-label=") {
+                continue;
+            }
+            let inside = page[..at].rfind("<label").is_some_and(|label| !page[label..at].contains("</label>"));
+            let id = field.split(" id=\"").nth(1).and_then(|rest| rest.split('"').next());
+            let named = id.is_some_and(|id| page.contains(&format!("for=\"{id}\"")));
+            assert!(inside || named, "{name}: {field}");
+        }
+    }
+}
+
+#[test]
+fn where_nothing_is_a_screen_says_what_to_do() {
+    let status = samples::empty();
+    let none = Events { events: Vec::new(), cursor: 0, before: None, layout: Default::default() };
+    let day = Day { first: None, last: None, hours: vec![0; 24], earlier: None, ..samples::day() };
+    let nobody = Traffic { traffic: Vec::new(), since: None };
+    let listed = reservations::Claims { path: "", claims: &[], total: 0, after: None, status: &status };
+    let silent = ThreadView { messages: Vec::new(), before: None, ..samples::thread(&PLAIN) };
+    let shown = |page: &dyn Fn(&Frame<'_>) -> String| framed(Screen::Now, "/", None, page);
+    for page in [
+        shown(&|frame| now::page(frame, &status)),
+        shown(&|frame| projects::page(&Frame { project: None, projects: &[], key: frame.key, ..*frame })),
+        shown(&|frame| threads::page(frame, &[], None)),
+        shown(&|frame| thread::page(frame, &silent)),
+        shown(&|frame| search::page(frame, "", &[], None)),
+        shown(&|frame| search::page(frame, "words", &[], None)),
+        shown(&|frame| agents::page(frame, &[], "", 1)),
+        shown(&|frame| agents::page(frame, &[], "silent", 1)),
+        shown(&|frame| contacts::page(frame, &[], None)),
+        shown(&|frame| reservations::page(frame, &listed)),
+        shown(&|frame| history::page(frame, &EventFilter::default(), &none, 50)),
+        shown(&|frame| replay::page(frame, &day, None)),
+        shown(&|frame| talk::page(frame, &nobody)),
+        shown(&|frame| write::page(frame, &write::Draft::default(), &[], None)),
+    ] {
+        let empty = page.split("class=\"empty\"").nth(1).and_then(|rest| rest.split("</p>").next());
+        assert!(empty.is_some_and(|text| text.contains("<code>") || text.contains("<a ")), "{empty:?}");
+    }
+}
+
+#[test]
+fn of_many_agents_those_are_shown_who_were_seen_last() {
+    let mut status = samples::status(&PLAIN);
+    status.agents = (0..500).map(|n| samples::agent(&format!("Agent{n}"), "active", true, n, &PLAIN)).collect();
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+    assert!(page.contains(">Agent39<") && !page.contains(">Agent40<"));
+    assert!(page.contains("and 460 more"));
+    let second = framed(Screen::Agents, "/a", None, |frame| agents::page(frame, &status.agents, "alive", 2));
+    assert!(second.contains(">Agent50<") && second.contains(">Agent99<") && !second.contains(">Agent100<"));
+    assert!(second.contains("page 2 of 10"));
+    assert!(
+        framed(Screen::Agents, "/a", None, |frame| agents::page(frame, &status.agents, "", 99))
+            .contains("page 10 of 10")
+    );
+}
+
+#[test]
+fn a_page_weighs_little() {
+    for (name, page) in screens(&PLAIN) {
+        assert!(page.len() < 60_000, "{name} weighs {}", page.len());
+    }
+    let mut status = samples::status(&PLAIN);
+    status.agents = (0..500).map(|n| samples::agent(&format!("Agent{n}"), "active", true, n, &PLAIN)).collect();
+    status.for_the_human = vec![status.for_the_human[0].clone(); 100];
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+    assert!(page.len() < 120_000, "{}", page.len());
+}
+
+#[test]
+fn the_words_that_were_looked_for_are_marked() {
+    let letter = samples::message(45, "RedForest", &[], &PLAIN);
+    let found =
+        |words: &str| framed(Screen::Search, "/s", None, |frame| search::page(frame, words, &[letter.clone()], None));
+    assert!(found("EXPIRE early!").contains("Sessions <mark>expire</mark> too <mark>early</mark>"));
+    assert!(found("expir").contains("Sessions expire too early"));
+    assert!(found("elsewhere").contains("found in its text"));
+}
+
+#[test]
+fn a_reply_goes_to_whoever_asked_and_acknowledges_it() {
+    let view = samples::thread(&PLAIN);
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view));
+    assert!(page.contains("name=\"reply_to\" value=\"45\"") && page.contains("name=\"ack\" value=\"45\""));
+    assert!(page.contains("<option value=\"RedForest\">RedForest, who asked in #45"));
+    let mut settled = view;
+    settled.messages.pop();
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &settled));
+    assert!(page.contains("name=\"reply_to\" value=\"44\"") && !page.contains("name=\"ack\""));
+}
+
+#[test]
+fn a_copy_says_how_far_it_has_come() {
+    let check = |state, expected: &[(&str, &str)]| {
+        let message = samples::message(1, "A", &[("B", state)], &PLAIN);
+        let steps: Vec<_> = thread::way(&message.recipients[0]).iter().map(|step| (step.word, step.class)).collect();
+        assert_eq!(steps, expected);
+    };
+    check(State::Held, &[("held", "warn")]);
+    check(State::Lapsed, &[("lapsed", "bad")]);
+    check(State::Stored, &[("stored", "done"), ("surfaced", "ahead"), ("read", "ahead"), ("acked", "ahead")]);
+    check(State::Acked, &[("stored", "done"), ("surfaced", "done"), ("read", "done"), ("acked", "done")]);
+}
+
+#[test]
+fn a_page_of_the_history_that_ended_early_says_how_far_it_looked() {
+    let filter = EventFilter { by: Some("a&b".to_owned()), ..EventFilter::default() };
+    let events = samples::history(&PLAIN);
+    let page =
+        |full| framed(Screen::History, "/h?by=a%26b", None, |frame| history::page(frame, &filter, &events, full));
+    assert!(page(50).contains("Looked back to #30") && page(50).contains("/h?by=a%26b&amp;before=30"));
+    assert!(!page(events.events.len()).contains("Looked back"));
+    assert_eq!(NOW.to_the_second(), "2026-11-16T09:56:40Z");
+}

@@ -1,0 +1,71 @@
+//! The box in which the human writes to one, to several or to all.
+
+use askama::Template;
+use relay_core::domain::event::Number;
+use relay_core::domain::message::Importance;
+use relay_core::wire::v1::AgentShape;
+
+use super::now::standing;
+use super::trouble::Trouble;
+use super::{filters, text};
+use crate::web::frame::Frame;
+
+/// As many agents as have a box of their own; others are named.
+const BOXES: usize = 100;
+
+/// What was typed so far, as it was typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Draft {
+    pub to: Vec<String>,
+    pub thread: String,
+    pub subject: String,
+    pub body: String,
+    pub importance: String,
+    pub ack_required: bool,
+    pub ack_within: String,
+    pub reply_to: Option<Number>,
+    /// What is acknowledged along with it.
+    pub ack: Option<Number>,
+}
+
+#[derive(Template)]
+#[template(path = "write.html")]
+struct Screen<'a> {
+    frame: &'a Frame<'a>,
+    draft: &'a Draft,
+    agents: Vec<&'a AgentShape>,
+    more: usize,
+    /// Recipients that have no box.
+    named: String,
+    importances: [&'static str; 4],
+    trouble: Option<Trouble<'a>>,
+}
+
+pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Option<Trouble<'_>>) -> String {
+    let mut shown: Vec<&AgentShape> = agents.iter().filter(|agent| standing(agent) != "retired").collect();
+    shown.sort_by_key(|agent| (!agent.alive, std::cmp::Reverse(agent.seen_at)));
+    let more = shown.len().saturating_sub(BOXES);
+    shown.truncate(BOXES);
+    let has_box = |name: &str| !shown.is_empty() && (name == "@all" || shown.iter().any(|agent| agent.name == name));
+    let named: Vec<&str> = draft.to.iter().map(String::as_str).filter(|name| !has_box(name)).collect();
+    text(&Screen {
+        frame,
+        draft,
+        named: named.join(", "),
+        agents: shown,
+        more,
+        importances: Importance::ALL.map(Importance::as_str),
+        trouble,
+    })
+}
+
+impl Screen<'_> {
+    fn is_chosen(&self, name: &str) -> bool {
+        self.draft.to.iter().any(|chosen| chosen == name)
+    }
+
+    fn is_importance(&self, word: &str) -> bool {
+        let chosen = self.draft.importance.as_str();
+        word == if chosen.is_empty() { Importance::default().as_str() } else { chosen }
+    }
+}
