@@ -49,10 +49,14 @@ pub fn health(desk: &Desk) -> Response {
 
 /// The status that says the same as an answer.
 pub fn status(answer: &Answer) -> StatusCode {
-    let code = match &answer.body {
-        Body::Done(_) => return StatusCode::OK,
-        Body::Failed(failure) => failure.error.code,
-    };
+    match &answer.body {
+        Body::Done(_) => StatusCode::OK,
+        Body::Failed(failure) => status_of(failure.error.code),
+    }
+}
+
+/// The status that says the same as an error.
+pub fn status_of(code: Code) -> StatusCode {
     match (code, code.kind()) {
         (Code::RateLimited, _) => StatusCode::TOO_MANY_REQUESTS,
         (Code::BodyTooLarge, _) => StatusCode::PAYLOAD_TOO_LARGE,

@@ -35,7 +35,7 @@ pub async fn live(visit: Visit) -> Response {
         Ok(bell) => bell,
         Err(refusal) => {
             let failure = visit.refused("look", &refusal);
-            return refused::inside(&visit, StatusCode::NOT_FOUND, &failure.error, "/", None);
+            return refused::inside(&visit, &failure.error, None);
         }
     };
     let (tell, told) = mpsc::channel(1);

@@ -6,15 +6,16 @@
 
 mod act;
 pub mod assets;
-mod markdown;
-pub mod screens;
 mod door;
 mod form;
 pub mod frame;
 mod live;
+mod markdown;
 mod open;
 mod pages;
 mod refused;
+pub mod screens;
+mod seen;
 mod session;
 mod shown;
 mod visit;
@@ -33,7 +34,8 @@ pub const MARK: &str = "<form id=\"relay-open\" ";
 
 /// The page. What is outside is for anybody; everything else needs a session.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
-    let outside = Router::new().route("/open", get(open::page).post(open::open));
+    let outside =
+        Router::new().route("/open", get(open::page).post(open::open)).route(assets::ROUTE, get(assets::give));
     let inside =
         pages::routes().merge(act::routes()).route("/leave", post(open::leave)).route(live::ROUTE, get(live::live));
     let inside =

@@ -2,32 +2,277 @@
 
 use std::sync::Arc;
 
-use askama::Template;
 use axum::Router;
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
+use relay_core::domain::name::HUMAN;
+use relay_core::domain::time::Span;
+use relay_core::verbs::look::{EventFilter, Input, Outcome};
+use relay_core::wire::v1::ClaimShape;
 
+use super::act::draft;
 use super::frame::{Frame, Screen};
+use super::screens::agent::About;
+use super::screens::replay::Moment;
+use super::screens::reservations::Claims;
+use super::screens::{
+    agent, agents, contacts, history, message, now, projects, replay, reservations, search, talk, thread, threads,
+    write,
+};
+use super::seen::{Seen, noun};
 use super::visit::Visit;
+use super::{refused, shown};
 use crate::http::Shared;
 
+/// How many stand on a page of a list.
+const PAGE: usize = 50;
+/// How many events the history shows at a time.
+const EVENTS: usize = 100;
+/// How many events an agent's page shows, and a moment of a day around it.
+const FEW: usize = 20;
+/// A page of a history in which few events are wanted ends after this time, and says where to go on.
+const PATIENCE: Span = Span::millis(60);
+
 pub fn routes() -> Router<Arc<Shared>> {
-    Router::new().route("/", get(projects)).route("/p/{slug}/", get(now))
+    Router::new()
+        .route("/", get(all))
+        .route("/p/{slug}", get(async |visit: Visit| shown::see(&format!("{}/", visit.base()))))
+        .route("/p/{slug}/", get(at_once))
+        .route("/p/{slug}/threads", get(list_of_threads))
+        .route("/p/{slug}/threads/{id}", get(one_thread))
+        .route("/p/{slug}/messages/{number}", get(one_message))
+        .route("/p/{slug}/search", get(found))
+        .route("/p/{slug}/agents", get(list_of_agents))
+        .route("/p/{slug}/agents/{name}", get(one_agent))
+        .route("/p/{slug}/contacts", get(list_of_contacts))
+        .route("/p/{slug}/reservations", get(list_of_claims))
+        .route("/p/{slug}/history", get(events))
+        .route("/p/{slug}/replay", get(a_day))
+        .route("/p/{slug}/talk", get(who_talks))
+        .route("/p/{slug}/write", get(box_to_write))
 }
 
-#[derive(Template)]
-#[template(path = "door/projects.html")]
-struct Projects<'a> {
-    frame: Frame<'a>,
+/// A screen, or what was refused instead.
+fn answer(visit: &Visit, here: Screen, seen: Seen<impl FnOnce(&Frame<'_>) -> String>) -> Response {
+    match seen {
+        Ok(page) => visit.page(StatusCode::OK, page(&visit.frame(here))),
+        Err(failure) => refused::inside(visit, &failure.error, None),
+    }
 }
 
-async fn projects(visit: Visit) -> Response {
-    let page = Projects { frame: visit.frame(Screen::Projects) };
-    visit.page(StatusCode::OK, page.render().unwrap_or_default())
+async fn all(visit: Visit) -> Response {
+    answer(&visit, Screen::Projects, Ok(projects::page))
 }
 
-async fn now(visit: Visit) -> Response {
-    let page = Projects { frame: visit.frame(Screen::Now) };
-    visit.page(StatusCode::OK, page.render().unwrap_or_default())
+async fn at_once(visit: Visit) -> Response {
+    let seen = visit.status().await.map(|status| move |frame: &Frame<'_>| now::page(frame, &status));
+    answer(&visit, Screen::Now, seen)
+}
+
+async fn list_of_threads(visit: Visit) -> Response {
+    let seen = async {
+        let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&["thread"]) };
+        match visit.look(input).await? {
+            Outcome::Threads { threads, before, .. } => {
+                Ok(move |frame: &Frame<'_>| threads::page(frame, &threads, before))
+            }
+            _ => visit.strange(),
+        }
+    };
+    answer(&visit, Screen::Threads, seen.await)
+}
+
+async fn one_thread(visit: Visit, Path((_, id)): Path<(String, String)>) -> Response {
+    let seen = async {
+        let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&["thread", &id]) };
+        match visit.look(input).await? {
+            Outcome::Thread(view) => Ok(move |frame: &Frame<'_>| thread::page(frame, &view)),
+            _ => visit.strange(),
+        }
+    };
+    answer(&visit, Screen::Threads, seen.await)
+}
+
+/// A message is shown in its thread, where that is on the thread's first page; otherwise by itself.
+async fn one_message(visit: Visit, Path((_, number)): Path<(String, String)>) -> Response {
+    let message = match visit.message(&number).await {
+        Ok(message) => message,
+        Err(failure) => return refused::inside(&visit, &failure.error, None),
+    };
+    let input = Input { limit: Some(visit.most(PAGE)), ..noun(&["thread", &message.thread]) };
+    if let Ok(Outcome::Thread(view)) = visit.look(input).await
+        && view.messages.iter().any(|known| known.id == message.id)
+    {
+        return shown::see(&format!(
+            "{}#m{}",
+            visit.frame(Screen::Threads).one("threads", &message.thread),
+            message.id
+        ));
+    }
+    answer(&visit, Screen::Threads, Ok(|frame: &Frame<'_>| message::page(frame, &message)))
+}
+
+async fn found(visit: Visit) -> Response {
+    let words = visit.query.text("words").unwrap_or_default().to_owned();
+    let seen = async {
+        let wanted: Vec<&str> = words.split_whitespace().collect();
+        if wanted.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let what = [&["search"], wanted.as_slice()].concat();
+        let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&what) };
+        match visit.look(input).await? {
+            Outcome::Search { found, before } => Ok((found, before)),
+            _ => visit.strange(),
+        }
+    };
+    let seen = seen.await.map(|(found, before)| {
+        let words = words.clone();
+        move |frame: &Frame<'_>| search::page(frame, &words, &found, before)
+    });
+    answer(&visit, Screen::Search, seen)
+}
+
+async fn list_of_agents(visit: Visit) -> Response {
+    let state = visit.query.text("state").unwrap_or_default().to_owned();
+    let number = visit.query.text("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+    let seen = visit.agents().await;
+    answer(&visit, Screen::Agents, seen.map(|all| move |frame: &Frame<'_>| agents::page(frame, &all, &state, number)))
+}
+
+async fn one_agent(visit: Visit, Path((_, name)): Path<(String, String)>) -> Response {
+    let seen = async {
+        let Outcome::Agents { agents } = visit.look(noun(&["agent", &name])).await? else { return visit.strange() };
+        let Some(agent) = agents.into_iter().next() else { return visit.strange() };
+        let filter = EventFilter { by: Some(agent.name.clone()), ..EventFilter::default() };
+        let newest =
+            Input { newest: true, limit: Some(visit.most(FEW)), patience: Some(PATIENCE), filter, ..noun(&["events"]) };
+        let (status, claims) = (visit.status().await?, visit.claims_of(&agent.name).await?);
+        let events = visit.events(newest).await?.events;
+        Ok(move |frame: &Frame<'_>| {
+            agent::page(frame, &About { agent: &agent, status: &status, claims: &claims, events: &events })
+        })
+    };
+    answer(&visit, Screen::Agents, seen.await)
+}
+
+async fn list_of_contacts(visit: Visit) -> Response {
+    let seen = async {
+        let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&["contacts"]) };
+        match visit.look(input).await? {
+            Outcome::Contacts { links, before } => Ok(move |frame: &Frame<'_>| contacts::page(frame, &links, before)),
+            _ => visit.strange(),
+        }
+    };
+    answer(&visit, Screen::Contacts, seen.await)
+}
+
+async fn list_of_claims(visit: Visit) -> Response {
+    let path = visit.query.text("path").unwrap_or_default().trim().to_owned();
+    let seen = async {
+        let what = if path.is_empty() { noun(&["reservations"]) } else { noun(&["reservations", &path]) };
+        // One more than is shown tells whether there are others.
+        let limit = visit.most(PAGE + 1);
+        let input = Input { after: visit.number("after")?, limit: Some(limit), ..what };
+        let (mut claims, total) = visit.claims(input).await?;
+        let after = turn(&mut claims, limit);
+        let status = visit.status().await?;
+        let path = path.clone();
+        Ok(move |frame: &Frame<'_>| {
+            reservations::page(frame, &Claims { path: &path, claims: &claims, total, after, status: &status })
+        })
+    };
+    answer(&visit, Screen::Reservations, seen.await)
+}
+
+/// Takes away the one more, and says where the next page begins.
+fn turn(claims: &mut Vec<ClaimShape>, limit: usize) -> Option<u64> {
+    if claims.len() < limit {
+        return None;
+    }
+    claims.pop();
+    claims.last().map(|claim| claim.id)
+}
+
+async fn events(visit: Visit) -> Response {
+    let text = |name: &str| visit.query.text(name).map(|text| text.trim().to_owned());
+    let kinds = visit.query.texts("kind").flat_map(|kinds| kinds.split(','));
+    let filter = EventFilter {
+        kind: kinds.map(|kind| kind.trim().to_owned()).filter(|kind| !kind.is_empty()).collect(),
+        by: text("by"),
+        thread: text("thread"),
+        path: text("path"),
+        since: text("since"),
+        until: text("until"),
+    };
+    let full = visit.most(EVENTS);
+    let seen = async {
+        let input = Input {
+            newest: true,
+            before: visit.number("before")?,
+            limit: Some(full),
+            patience: Some(PATIENCE),
+            filter: filter.clone(),
+            ..noun(&["events"])
+        };
+        visit.events(input).await
+    };
+    let seen = seen.await.map(|events| {
+        let filter = filter.clone();
+        move |frame: &Frame<'_>| history::page(frame, &filter, &events, full)
+    });
+    answer(&visit, Screen::History, seen)
+}
+
+async fn a_day(visit: Visit) -> Response {
+    let seen = async {
+        let today = visit.shared.desk.now().to_string();
+        let date = visit.query.text("day").unwrap_or(&today[..10]).to_owned();
+        let Outcome::Day(day) = visit.look(noun(&["day", &date])).await? else { return visit.strange() };
+        let wanted = visit.number("at")?;
+        let moment = match day.first.zip(day.last) {
+            None => None,
+            Some((first, last)) => {
+                let at = wanted.unwrap_or(last).clamp(first, last);
+                let (few, after) = (visit.most(FEW), at.saturating_sub(FEW as u64 / 2));
+                let events =
+                    visit.events(Input { after: Some(after), limit: Some(few), ..noun(&["events"]) }).await?.events;
+                let held = Input { at: Some(at), limit: Some(visit.most(EVENTS)), ..noun(&["reservations"]) };
+                Some((at, events, visit.claims(held).await?.0))
+            }
+        };
+        Ok(move |frame: &Frame<'_>| {
+            let moment = moment.as_ref().map(|(at, events, claims)| Moment { at: *at, events, claims });
+            replay::page(frame, &day, moment.as_ref())
+        })
+    };
+    answer(&visit, Screen::Replay, seen.await)
+}
+
+async fn who_talks(visit: Visit) -> Response {
+    let seen = async {
+        match visit.look(noun(&["traffic"])).await? {
+            Outcome::Traffic(traffic) => Ok(move |frame: &Frame<'_>| talk::page(frame, &traffic)),
+            _ => visit.strange(),
+        }
+    };
+    answer(&visit, Screen::Talk, seen.await)
+}
+
+async fn box_to_write(visit: Visit) -> Response {
+    let seen = async {
+        let mut draft = draft(&visit.query);
+        if let Some(answered) = draft.reply_to {
+            let message = visit.message(&answered.to_string()).await?;
+            let waits = message.ack_required && message.acked_at.is_none();
+            // Whoever answers what the human was asked to acknowledge does both.
+            let is_asked = waits && message.recipients.iter().any(|copy| copy.name == HUMAN);
+            draft.ack = draft.ack.or(is_asked.then_some(answered));
+        }
+        let agents = visit.agents().await?;
+        Ok(move |frame: &Frame<'_>| write::page(frame, &draft, &agents, None))
+    };
+    answer(&visit, Screen::Write, seen.await)
 }

@@ -1,24 +1,24 @@
 //! Pages that say no: who is not let in, what is not there, and what a verb refused, with the way out of it.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use std::sync::Arc;
-
-use relay_core::domain::shell;
 use relay_core::error::{Code, Refusal};
-use relay_core::playbook::{Setting, Step};
+use relay_core::playbook::Setting;
 use relay_core::verbs::recover;
 use relay_core::wire::v1::{Failed, Failure};
 
 use super::form::{Form, is_path};
 use super::frame::{Frame, Screen};
+use super::screens::trouble::Trouble;
 use super::session::Session;
 use super::shown;
 use super::visit::Visit;
-use crate::http::Shared;
+use crate::http::{Shared, answers};
 
 const COMMAND: &str = "serve";
 
@@ -35,26 +35,10 @@ struct Closed<'a> {
 #[derive(Template)]
 #[template(path = "door/refused.html")]
 struct Refused<'a> {
-    frame: Frame<'a>,
+    frame: &'a Frame<'a>,
     title: &'a str,
-    failed: &'a Failed,
-    steps: Vec<Way>,
+    trouble: Trouble<'a>,
     again: Option<Again>,
-    /// Of the project that it is about.
-    base: String,
-    back: String,
-}
-
-/// One step out of it: a button where this page can take it, otherwise a command.
-struct Way {
-    why: String,
-    call: Option<Call>,
-    command: Option<String>,
-}
-
-struct Call {
-    tool: String,
-    args: String,
 }
 
 /// The form as it was sent.
@@ -122,46 +106,18 @@ pub fn bare<'a>(shared: &Shared, nonce: &'a str, path: &'a str) -> Frame<'a> {
 pub fn outside(shared: &Shared, status: StatusCode, refusal: &Refusal) -> Response {
     let nonce = shown::nonce();
     let Failure { error, .. } = recover::failure_outside(COMMAND, refusal, &Setting::default());
-    let page = Refused {
-        frame: bare(shared, &nonce, "/"),
-        title: "Refused",
-        steps: ways(&error.playbook, None),
-        failed: &error,
-        again: None,
-        base: String::new(),
-        back: "/".to_owned(),
-    };
+    let frame = bare(shared, &nonce, "/");
+    let trouble = Trouble::of(&frame, &error, |_| false);
+    let page = Refused { frame: &frame, title: "Refused", trouble, again: None };
     shown::page(status, &nonce, page.render().unwrap_or_default())
 }
 
 /// What a verb refused, inside.
-pub fn inside(visit: &Visit, status: StatusCode, failed: &Failed, back: &str, again: Option<Again>) -> Response {
-    let page = Refused {
-        frame: visit.frame(Screen::Door),
-        title: "That did not work",
-        steps: ways(&failed.playbook, Some(visit)),
-        failed,
-        again,
-        base: visit.base(),
-        back: back.to_owned(),
-    };
-    visit.page(status, page.render().unwrap_or_default())
-}
-
-/// A step that this page can take has a button; every other is a command to copy, or what somebody does.
-fn ways(steps: &[Step], visit: Option<&Visit>) -> Vec<Way> {
-    let way = |step: &Step| {
-        let call = visit.and_then(|visit| call(step, visit));
-        let command = (!step.run.is_empty() && call.is_none()).then(|| shell::line(&step.run));
-        Way { why: step.why.clone(), call, command }
-    };
-    steps.iter().map(way).collect()
-}
-
-fn call(step: &Step, visit: &Visit) -> Option<Call> {
-    let (tool, args) = (step.tool.as_ref()?, step.args.clone()?);
-    visit.request(tool, args.clone()).ok()?;
-    Some(Call { tool: tool.clone(), args: serde_json::to_string(&args).ok()? })
+pub fn inside(visit: &Visit, failed: &Failed, again: Option<Again>) -> Response {
+    let frame = visit.frame(Screen::Door);
+    let trouble = Trouble::of(&frame, failed, |step| visit.takes(step));
+    let page = Refused { frame: &frame, title: "That did not work", trouble, again };
+    visit.page(answers::status_of(failed.code), page.render().unwrap_or_default())
 }
 
 /// Where there is nothing.

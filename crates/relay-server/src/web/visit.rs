@@ -8,8 +8,10 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
+use relay_core::domain::event::Number;
 use relay_core::domain::name::{HUMAN, ProjectKey};
 use relay_core::error::{Code, Refusal};
+use relay_core::playbook::Step;
 use relay_core::store::Result;
 use relay_core::verbs::{Caller, Outcome, Request, look};
 use relay_core::wire::v1::Failure;
@@ -17,6 +19,7 @@ use serde_json::{Map, Value};
 
 use super::form::Form;
 use super::frame::{Flash, Frame, Place, Screen};
+use super::seen::Seen;
 use super::session::Session;
 use super::{refused, shown};
 use crate::ask::{Answer, Ask, Body, Said};
@@ -30,7 +33,7 @@ pub struct Visit {
     pub project: Option<Place>,
     pub query: Form,
     nonce: String,
-    /// Path and query.
+    /// Path and query; of an action, those of the page that it goes back to.
     path: String,
     pub flash: Option<Flash>,
     slot: Slot,
@@ -57,13 +60,17 @@ impl FromRequestParts<Arc<Shared>> for Visit {
                 }
             },
         };
+        let path = match parts.extensions.get::<Arc<Form>>() {
+            None => parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+            Some(form) => form.back().map_or_else(|| format!("{}/", base(project.as_ref())), str::to_owned),
+        };
         Ok(Visit {
             shared: shared.clone(),
             projects,
             project,
             query: Form::of_query(parts.uri.query()),
             nonce: shown::nonce(),
-            path: parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+            path,
             // What a script asks for is compared with what is there, and shown to nobody as it is.
             flash: if is_of_a_script(parts) { None } else { session.said() },
             slot: parts.extensions.get::<Slot>().cloned().unwrap_or_default(),
@@ -76,6 +83,10 @@ impl FromRequestParts<Arc<Shared>> for Visit {
 fn slug(path: &str) -> Option<String> {
     let slug = path.strip_prefix("/p/")?.split('/').next()?;
     Some(percent_decode_str(slug).decode_utf8_lossy().into_owned())
+}
+
+fn base(project: Option<&Place>) -> String {
+    project.map(|place| place.address().trim_end_matches('/').to_owned()).unwrap_or_default()
 }
 
 fn is_of_a_script(parts: &Parts) -> bool {
@@ -105,8 +116,12 @@ impl Visit {
 
     /// Where the pages of its project are, without a slash at the end.
     pub fn base(&self) -> String {
-        let encoded = |slug: &str| form_urlencoded::byte_serialize(slug.as_bytes()).collect::<String>();
-        self.project.as_ref().map(|place| format!("/p/{}", encoded(&place.slug))).unwrap_or_default()
+        base(self.project.as_ref())
+    }
+
+    /// The page that an action goes back to.
+    pub fn back(&self) -> &str {
+        &self.path
     }
 
     pub fn key(&self) -> Option<ProjectKey> {
@@ -149,6 +164,17 @@ impl Visit {
         let place = self.key();
         let project = place.as_ref().map(ToString::to_string);
         Said { project, place, project_is_known: true, key: key.map(str::to_owned), ..Said::default() }
+    }
+
+    /// A number in the address.
+    pub fn number(&self, name: &str) -> Seen<Option<Number>> {
+        self.query.number(name).map_err(|refusal| self.refused("look", &refusal))
+    }
+
+    /// Whether this page can take a step of a playbook.
+    pub fn takes(&self, step: &Step) -> bool {
+        let call = step.tool.as_ref().zip(step.args.clone());
+        call.is_some_and(|(tool, args)| self.request(tool, args).is_ok())
     }
 
     /// What never reached the desk, in the one shape that every refusal has.

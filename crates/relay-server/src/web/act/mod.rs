@@ -12,16 +12,18 @@ use axum::routing::post;
 use axum::{Extension, Router};
 use relay_core::store::Result;
 use relay_core::verbs::Request;
+use relay_core::wire::v1::Failure;
 
 use super::door::Typed;
 use super::form::Form;
-use super::frame::Flash;
+use super::frame::{Flash, Screen};
 use super::refused::{self, Again};
+use super::screens::trouble::Trouble;
+use super::screens::write::{self, Draft};
 use super::shown;
 use super::visit::Visit;
 use crate::ask::{Answer, Body};
-use crate::http::Shared;
-use crate::http::answers;
+use crate::http::{Shared, answers};
 
 pub fn routes() -> Router<Arc<Shared>> {
     Router::new()
@@ -36,23 +38,51 @@ pub fn routes() -> Router<Arc<Shared>> {
 
 /// A reply may acknowledge what it answers. That is a verb of its own, and is only done once the reply is out.
 async fn send(mut visit: Visit, Extension(form): Typed) -> Response {
-    let acked = requests::acked_along(&form);
-    let sent = match acked.as_ref().map_err(Clone::clone).and_then(|_| requests::send(&form)) {
-        Ok(request) => visit.act(request, "send", form.key()).await,
-        Err(refusal) => return refuse(&visit, &form, "send", &refusal),
+    let made = requests::acked_along(&form).and_then(|ack| Ok((requests::send(&form)?, ack)));
+    let (sent, ack) = match made {
+        Ok((request, ack)) => (visit.act(request, "send", form.key()).await, ack),
+        Err(refusal) => return unsent(&visit, &form, &visit.refused("send", &refusal)).await,
     };
-    let (Ok(Some(ack)), Body::Done(_)) = (acked, &sent.body) else { return answered(&visit, &form, "send", sent) };
+    if let Body::Failed(failure) = &sent.body {
+        return unsent(&visit, &form, failure).await;
+    }
+    let Some(ack) = ack else { return said(&visit, told::flash([&sent])) };
     let key = form.key().map(|key| format!("{key} ack"));
     let answer = visit.act(Request::Ack(ack), "ack", key.as_deref()).await;
     let flash = told::flash([&sent, &answer]);
     match &answer.body {
-        Body::Done(_) => said(&visit, &form, flash),
+        Body::Done(_) => said(&visit, flash),
         // What was sent is not sent again: only the receipt is still to be given.
         Body::Failed(failure) => {
             visit.flash = Some(flash);
-            let status = answers::status(&answer);
-            refused::inside(&visit, status, &failure.error, back(&visit, &form).as_str(), None)
+            refused::inside(&visit, &failure.error, None)
         }
+    }
+}
+
+/// The box to write in once more, with everything that was typed.
+async fn unsent(visit: &Visit, form: &Form, failure: &Failure) -> Response {
+    let agents = visit.agents().await.unwrap_or_default();
+    let frame = visit.frame(Screen::Write);
+    let trouble = Trouble::of(&frame, &failure.error, |step| visit.takes(step));
+    let text = write::page(&frame, &draft(form), &agents, Some(trouble));
+    visit.page(answers::status_of(failure.error.code), text)
+}
+
+/// What was typed into the box, right or wrong.
+pub fn draft(form: &Form) -> Draft {
+    let text = |name: &str| form.lines(name).unwrap_or_default();
+    let names = form.texts("to").flat_map(|text| text.split(',')).map(str::trim).filter(|name| !name.is_empty());
+    Draft {
+        to: names.map(str::to_owned).collect(),
+        thread: text("thread"),
+        subject: text("subject"),
+        body: text("body"),
+        importance: text("importance"),
+        ack_required: form.has("ack_required"),
+        ack_within: text("ack_within"),
+        reply_to: form.number("reply_to").ok().flatten(),
+        ack: form.number("ack").ok().flatten(),
     }
 }
 
@@ -78,32 +108,23 @@ async fn suspend(visit: Visit, Extension(form): Typed) -> Response {
 
 async fn act(visit: &Visit, form: &Form, command: &str, request: Result<Request>) -> Response {
     match request {
-        Ok(request) => answered(visit, form, command, visit.act(request, command, form.key()).await),
-        Err(refusal) => refuse(visit, form, command, &refusal),
+        Ok(request) => answered(visit, form, command, &visit.act(request, command, form.key()).await),
+        Err(refusal) => undone(visit, form, command, &visit.refused(command, &refusal)),
     }
 }
 
-fn answered(visit: &Visit, form: &Form, command: &str, answer: Answer) -> Response {
+fn answered(visit: &Visit, form: &Form, command: &str, answer: &Answer) -> Response {
     match &answer.body {
-        Body::Done(_) => said(visit, form, told::flash([&answer])),
-        Body::Failed(failure) => {
-            let again = Again::of(format!("{}/{command}", visit.base()), form);
-            refused::inside(visit, answers::status(&answer), &failure.error, &back(visit, form), Some(again))
-        }
+        Body::Done(_) => said(visit, told::flash([answer])),
+        Body::Failed(failure) => undone(visit, form, command, failure),
     }
 }
 
-/// What was typed is no request.
-fn refuse(visit: &Visit, form: &Form, command: &str, refusal: &relay_core::error::Refusal) -> Response {
-    let failure = visit.refused(command, refusal);
-    answered(visit, form, command, Answer::failed(*failure, visit.shared.desk.now()))
+fn undone(visit: &Visit, form: &Form, command: &str, failure: &Failure) -> Response {
+    refused::inside(visit, &failure.error, Some(Again::of(format!("{}/{command}", visit.base()), form)))
 }
 
-fn said(visit: &Visit, form: &Form, flash: Flash) -> Response {
+fn said(visit: &Visit, flash: Flash) -> Response {
     visit.session.say(flash);
-    shown::see(&back(visit, form))
-}
-
-fn back(visit: &Visit, form: &Form) -> String {
-    form.back().map_or_else(|| format!("{}/", visit.base()), str::to_owned)
+    shown::see(visit.back())
 }

@@ -13,7 +13,7 @@ use super::super::door::Typed;
 use super::super::form::Form;
 use super::super::frame::{Frame, Screen};
 use super::super::visit::Visit;
-use super::{answered, back, refuse};
+use super::{answered, undone};
 use crate::ask::Body;
 use crate::front::Speech;
 use crate::mcp::{boundary, plain};
@@ -24,24 +24,23 @@ struct Told<'a> {
     frame: Frame<'a>,
     title: &'a str,
     text: String,
-    back: String,
 }
 
 pub async fn step(visit: Visit, Extension(form): Typed) -> Response {
     let tool = form.text("tool").unwrap_or_default();
     let (request, key) = match request(&visit, &form, tool) {
         Ok(made) => made,
-        Err(refusal) => return refuse(&visit, &form, "step", &refusal),
+        Err(refusal) => return undone(&visit, &form, "step", &visit.refused("step", &refusal)),
     };
     let answer = visit.act(request, tool, key.as_deref().or(form.key())).await;
     match &answer.body {
         Body::Done(done) if !is_told_in_a_sentence(&done.outcome) => {
             let front = visit.shared.desk.front();
             let text = plain(&front.text(&answer, Speech::Commands, &boundary()));
-            let page = Told { frame: visit.frame(Screen::Door), title: tool, text, back: back(&visit, &form) };
+            let page = Told { frame: visit.frame(Screen::Door), title: tool, text };
             visit.page(StatusCode::OK, page.render().unwrap_or_default())
         }
-        _ => answered(&visit, &form, "step", answer),
+        _ => answered(&visit, &form, "step", &answer),
     }
 }
 

@@ -1,0 +1,81 @@
+//! What the screens are made of: the looks of a visit, each with the one shape that it is answered in.
+
+use relay_core::domain::event::Number;
+use relay_core::error::Code;
+use relay_core::verbs::look::{Events, Input, Outcome, Status};
+use relay_core::wire::v1::{AgentShape, ClaimShape, Failure, MessageShape};
+
+use super::visit::Visit;
+
+pub type Seen<T> = Result<T, Box<Failure>>;
+
+/// How many claims one agent's page is looked through for.
+const CLAIMS: usize = 2_000;
+
+/// A look at a noun and what it needs.
+pub fn noun(words: &[&str]) -> Input {
+    Input { what: words.iter().map(|word| (*word).to_owned()).collect(), ..Input::default() }
+}
+
+impl Visit {
+    /// As many as a page of a list may have.
+    pub fn most(&self, wanted: usize) -> usize {
+        wanted.min(self.shared.desk.limits().page)
+    }
+
+    /// An answer of a shape that nobody asked for.
+    pub fn strange<T>(&self) -> Seen<T> {
+        Err(self.refused("look", &Code::Internal.refuse("a look was answered with something else")))
+    }
+
+    pub async fn status(&self) -> Seen<Box<Status>> {
+        match self.look(Input { wide: true, ..noun(&["status"]) }).await? {
+            Outcome::Status(status) => Ok(status),
+            _ => self.strange(),
+        }
+    }
+
+    pub async fn agents(&self) -> Seen<Vec<AgentShape>> {
+        match self.look(noun(&["agents"])).await? {
+            Outcome::Agents { agents } => Ok(agents),
+            _ => self.strange(),
+        }
+    }
+
+    pub async fn message(&self, number: &str) -> Seen<MessageShape> {
+        match self.look(noun(&["message", number])).await? {
+            Outcome::Message { message } => Ok(message),
+            _ => self.strange(),
+        }
+    }
+
+    pub async fn events(&self, input: Input) -> Seen<Box<Events>> {
+        match self.look(input).await? {
+            Outcome::Events(events) => Ok(events),
+            _ => self.strange(),
+        }
+    }
+
+    /// Claims, and how many there are on all pages.
+    pub async fn claims(&self, input: Input) -> Seen<(Vec<ClaimShape>, usize)> {
+        match self.look(input).await? {
+            Outcome::Reservations { reservations, total } => Ok((reservations, total)),
+            _ => self.strange(),
+        }
+    }
+
+    /// The live claims of one agent.
+    pub async fn claims_of(&self, name: &str) -> Seen<Vec<ClaimShape>> {
+        let (limit, mut after, mut own) = (self.most(100), None::<Number>, Vec::new());
+        for _ in 0..CLAIMS.div_ceil(limit) {
+            let (page, _) = self.claims(Input { limit: Some(limit), after, ..noun(&["reservations"]) }).await?;
+            after = page.last().map(|claim| claim.id);
+            let is_full = page.len() == limit;
+            own.extend(page.into_iter().filter(|claim| claim.holder == name));
+            if !is_full {
+                break;
+            }
+        }
+        Ok(own)
+    }
+}
