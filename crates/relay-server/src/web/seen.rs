@@ -59,7 +59,7 @@ impl Visit {
     /// Claims, and how many there are on all pages.
     pub async fn claims(&self, input: Input) -> Seen<(Vec<ClaimShape>, usize)> {
         match self.look(input).await? {
-            Outcome::Reservations { reservations, total } => Ok((reservations, total)),
+            Outcome::Reservations { reservations, total, .. } => Ok((reservations, total)),
             _ => self.strange(),
         }
     }
