@@ -26,7 +26,7 @@ const ENTRIES: [Entry; 9] = [
     Entry { screen: Screen::Contacts, word: "Contacts", path: "contacts", key: "c" },
     Entry { screen: Screen::History, word: "History", path: "history", key: "h" },
     Entry { screen: Screen::Replay, word: "Replay", path: "replay", key: "d" },
-    Entry { screen: Screen::Talk, word: "Who talks to whom", path: "talk", key: "w" },
+    Entry { screen: Screen::Talk, word: "Talk", path: "talk", key: "k" },
     Entry { screen: Screen::Search, word: "Search", path: "search", key: "s" },
 ];
 

@@ -12,7 +12,9 @@ pub struct Told<'a> {
     pub at: Timestamp,
     pub day: String,
     pub actor: &'a str,
+    /// What it did, in a sentence: up to the thread that it names, and from there on.
     pub text: &'a str,
+    pub after: &'a str,
     pub subject: Option<&'a str>,
     pub why: Option<&'a str>,
     pub thread: Option<&'a str>,
@@ -28,15 +30,21 @@ impl<'a> Told<'a> {
         // The sentence of a grant says its pattern, and those of a thread say which.
         let patterns = patterns.filter(|_| event.kind != "reservation_granted");
         let thread = text("thread").or(text("reason"));
+        let named = thread.and_then(|thread| Some((event.text.rfind(thread)?, thread.len())));
+        let (before, after) = match named {
+            Some((at, length)) => (&event.text[..at], &event.text[at + length..]),
+            None => (event.text.as_str(), ""),
+        };
         Told {
             number: event.number,
             at: event.at,
             day: words::day(event.at),
             actor: &event.actor,
-            text: &event.text,
+            text: before,
+            after,
             subject: text("subject"),
             why: text("why").or(text("task")),
-            thread,
+            thread: thread.filter(|_| named.is_some()),
             patterns: patterns.into_iter().flatten().filter_map(Value::as_str).collect(),
             is_chosen: false,
         }

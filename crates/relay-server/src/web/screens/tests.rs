@@ -16,7 +16,7 @@ use super::{
 use crate::web::frame::{Flash, Frame, Screen};
 
 /// Every screen by its name, told in these words.
-fn screens(words: &Words) -> Vec<(&'static str, String)> {
+pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
     let status = samples::status(words);
     let claims = samples::claims(words);
     let events = samples::events(words);

@@ -31,10 +31,14 @@ struct Screen<'a> {
 pub struct Letter<'a> {
     pub message: &'a MessageShape,
     pub body: Option<Markup>,
+    /// Its subject is that of what stands above it.
+    pub repeats: bool,
 }
 
 pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
-    let letters: Vec<Letter<'_>> = view.messages.iter().map(Letter::of).collect();
+    let subject = view.thread.subject.as_deref();
+    let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message) };
+    let letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
     let waiting = letters.iter().rev().find(|letter| letter.waits_for_the_human()).map(|letter| letter.message);
     let others = view.participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
     let answered = waiting.or(view.messages.last());
@@ -50,7 +54,7 @@ impl Screen<'_> {
 
 impl<'a> Letter<'a> {
     pub fn of(message: &'a MessageShape) -> Self {
-        Letter { message, body: message.body.as_deref().map(markdown::render) }
+        Letter { message, body: message.body.as_deref().map(markdown::render), repeats: false }
     }
 
     pub fn is_human(&self) -> bool {
@@ -62,6 +66,12 @@ impl<'a> Letter<'a> {
         let to_human = self.message.recipients.iter().any(|copy| copy.name == HUMAN);
         to_human && self.message.ack_required && self.message.acked_at.is_none()
     }
+}
+
+/// Whether a message is about what its thread is about.
+fn repeats(message: &MessageShape, subject: Option<&str>) -> bool {
+    let bare = |text: &'_ str| text.trim_start_matches("Re: ").to_owned();
+    message.subject.as_deref().map(bare).is_some_and(|own| subject.map(bare) == Some(own))
 }
 
 /// A step on the way of a copy.

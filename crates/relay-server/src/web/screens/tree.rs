@@ -2,7 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use relay_core::verbs::look::Branch;
+use relay_core::verbs::look::{Branch, Leaf};
 
 use super::filters;
 use crate::web::frame::Frame;
@@ -24,6 +24,11 @@ impl HtmlSafe for Tree<'_> {}
 impl<'a> Tree<'a> {
     fn below(&self, branch: &'a Branch) -> Tree<'a> {
         Tree { branch, ..*self }
+    }
+
+    /// The claim of a folder that has no other: both stand on one line.
+    fn only(&self, branch: &'a Branch) -> Option<&'a Leaf> {
+        branch.leaves.first().filter(|_| branch.claims == 1)
     }
 
     fn is_open(&self, branch: &Branch) -> bool {
