@@ -47,7 +47,12 @@ pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
         busy: now.and_then(|now| now.busy.iter().find(|busy| is_it(&busy.agent))),
         waits: now.iter().flat_map(|now| &now.waits).filter(|wait| is_it(&wait.who)).collect(),
         acks: now.iter().flat_map(|now| &now.acks).filter(|ack| is_it(&ack.by)).collect(),
-        debt: now.iter().flat_map(|now| &now.debt).filter(|item| is_it(&item.who)).collect(),
+        // Acks that are late stand among the acks.
+        debt: now
+            .iter()
+            .flat_map(|now| &now.debt)
+            .filter(|item| is_it(&item.who) && item.kind != "ack_overdue")
+            .collect(),
         claims: held(about.claims, about.status),
         events: about.events.iter().map(Told::of).collect(),
     })
