@@ -16,9 +16,10 @@ const local = () => window.localStorage;
 const session = () => window.sessionStorage;
 
 // Ages. The server says what time it is; this clock only counts on from there.
-const began = performance.now();
-const serverNow = Date.parse(document.body.dataset.now);
-const now = () => serverNow + performance.now() - began;
+let ahead = 0;
+const now = () => performance.now() + ahead;
+const sync = (body) => (ahead = Date.parse(body.dataset.now) - performance.now());
+sync(document.body);
 
 function age(at) {
   const millis = at - now();
@@ -42,17 +43,28 @@ function tick(within = document) {
 // Live. What is marked as live is fetched again and made the same, node by node: what did not change is not touched, and so
 // keeps focus, selection, scroll and whether it is unfolded.
 const keyOf = (node) => node.id || node.dataset?.key;
+/** Classes that only this script gives. */
+const OWN = ["at", "fresh"];
+/** How much was changed since somebody was told. */
+let changed = 0;
 
 function become(old, fresh) {
-  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(document.importNode(fresh, true));
-  if (old.nodeType !== Node.ELEMENT_NODE) {
-    if (old.data !== fresh.data) old.data = fresh.data;
-    return;
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) {
+    changed += 1;
+    old.replaceWith(document.importNode(fresh, true));
+  } else if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data === fresh.data) return;
+    changed += 1;
+    old.data = fresh.data;
+  } else if (old.matches("input, textarea, select, time[data-age]")) {
+    attributes(old, fresh, ["value", "checked"]);
+  } else {
+    attributes(old, fresh, ["open", "class"]);
+    const own = [...old.classList].filter((name) => OWN.includes(name));
+    const wanted = [fresh.className, ...own].filter(Boolean).join(" ");
+    if (old.className !== wanted && (old.className || wanted)) old.setAttribute("class", wanted);
+    children(old, fresh);
   }
-  if (old.matches("input, textarea, select, time[data-age]")) return attributes(old, fresh, ["value", "checked"]);
-  attributes(old, fresh, ["open", "class"]);
-  if (old.className.replace(/ ?(at|fresh)\b/g, "") !== fresh.className) old.className = fresh.className;
-  children(old, fresh);
 }
 
 function attributes(old, fresh, except) {
@@ -76,6 +88,7 @@ function children(old, fresh) {
       become(same, child);
     } else {
       const added = document.importNode(child, true);
+      changed += 1;
       if (added.matches?.("[data-row], .leaf")) added.classList.add("fresh");
       old.insertBefore(added, place);
     }
@@ -83,6 +96,7 @@ function children(old, fresh) {
   while (place) {
     const gone = place;
     place = place.nextSibling;
+    changed += 1;
     gone.remove();
   }
 }
@@ -102,34 +116,33 @@ async function refresh() {
     const response = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store" });
     if (response.status === 401) return over();
     if (!response.ok) return;
-    if (swap(await response.text())) said("Updated");
+    swap(new DOMParser().parseFromString(await response.text(), "text/html"));
   } catch {
     // The stream says that nobody is there.
   } finally {
     asking = false;
-    if (again) {
-      again = false;
-      refresh();
-    }
+    if (again) setTimeout(refresh);
+    again = false;
   }
 }
 
-/** Puts the live regions of a document in the place of those that are shown; whether any changed. */
-function swap(text) {
-  const fresh = new DOMParser().parseFromString(text, "text/html");
-  const before = document.getElementById("main").textContent;
+/** Puts the live regions of a document in the place of those that are shown. */
+function swap(fresh) {
+  changed = 0;
+  sync(fresh.body);
   for (const region of $$("[data-live]")) {
     const other = fresh.getElementById(region.id);
-    if (!other) region.id && !isTyped(region) && region.replaceChildren();
-    else if (!isTyped(region)) become(region, other);
+    if (isTyped(region)) continue;
+    if (other) become(region, other);
+    else region.remove();
   }
   // What was not there before comes after what it stands behind.
   for (const other of $$("[data-live]", fresh)) {
-    const behind = other.previousElementSibling;
-    if (!document.getElementById(other.id) && behind?.id) document.getElementById(behind.id)?.after(document.importNode(other, true));
+    const behind = other.previousElementSibling?.id;
+    if (behind && !document.getElementById(other.id)) document.getElementById(behind)?.after(document.importNode(other, true));
   }
   tick();
-  return before !== document.getElementById("main").textContent;
+  if (changed > 0) said("Updated");
 }
 
 function said(text) {
@@ -138,13 +151,9 @@ function said(text) {
   requestAnimationFrame(() => (region.textContent = text));
 }
 
-let pulse = null;
 let stream = null;
-function shows(state, text) {
-  if (!pulse) return;
-  pulse.hidden = false;
-  pulse.className = `pulse ${state}`;
-  if (pulse.textContent !== text) pulse.textContent = text;
+function shows(state, textContent) {
+  Object.assign($("#pulse"), { hidden: false, className: `pulse ${state}`, textContent });
 }
 
 function over() {
@@ -185,12 +194,15 @@ function move(step) {
 }
 
 let prefix = "";
+let forgets = 0;
 function pressed(event) {
   const field = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (event.key === "Escape" && field) return field.blur();
   if (field || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
   const key = prefix + event.key;
   prefix = event.key === "g" && !prefix ? "g " : "";
+  clearTimeout(forgets);
+  forgets = setTimeout(() => (prefix = ""), 2e3);
   const link = key === "g p" ? $(".brand") : $(`[data-key="${CSS.escape(key)}"]`, $(".screens") ?? document.head);
   const act = { "?": () => $("#keys")?.showModal(), "/": () => $("#words")?.focus(), j: () => move(1), k: () => move(-1) }[key];
   if (!link && !act) return;
@@ -211,14 +223,11 @@ const does = {
 };
 
 // Drafts: what was typed is kept until it is sent, also where a page is left by mistake.
+const draftOf = (field) => `relay-draft ${location.pathname.split("/")[2]} ${field.dataset.draft}`;
 function drafts() {
-  for (const field of $$("[data-draft]")) {
-    const key = `relay-draft ${location.pathname.split("/")[2]} ${field.dataset.draft}`;
-    const draft = kept(session, key);
-    if (draft && !field.value) field.value = draft;
-    field.addEventListener("input", () => kept(session, key, field.value || null));
-    field.form.addEventListener("submit", () => kept(session, key, null));
-  }
+  for (const field of $$("[data-draft]")) field.value ||= kept(session, draftOf(field)) ?? "";
+  document.addEventListener("input", ({ target }) => target.dataset.draft && kept(session, draftOf(target), target.value || null));
+  document.addEventListener("submit", ({ target }) => $$("[data-draft]", target).forEach((field) => kept(session, draftOf(field), null)));
 }
 
 /** Recipients, as they are typed. */
@@ -268,10 +277,7 @@ function copies() {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  pulse = $("#pulse");
-  for (const button of $$("[data-does]")) {
-    button.addEventListener("click", does[button.dataset.does]);
-  }
+  for (const button of $$("[data-does]")) button.addEventListener("click", does[button.dataset.does]);
   document.addEventListener("keydown", pressed);
   drafts();
   filters();
@@ -282,5 +288,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const { changes } = document.body.dataset;
   if (!changes) return;
   follow(changes);
-  if ($("[data-live]")) setInterval(() => document.hidden || refresh(), 15e3);
+  // Silence is no event: it is seen by looking again.
+  setInterval(() => document.hidden || refresh(), 15e3);
+  document.addEventListener("visibilitychange", () => document.hidden || refresh());
+  addEventListener("pagehide", () => stream?.close());
+  addEventListener("pageshow", ({ persisted }) => persisted && stream && follow(changes));
 });
