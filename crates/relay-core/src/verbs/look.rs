@@ -179,8 +179,15 @@ pub fn run(ctx: &Ctx<'_>, input: &Input) -> Result<Done> {
     if input.is_about_a_playbook() {
         return playbook(input);
     }
-    if noun != "events" && input.filter != EventFilter::default() {
-        return Err(Code::InputInvalid.refuse(format!("events can be filtered, and `look {noun}` shows none")));
+    let is_known = match noun.as_str() {
+        "events" => true,
+        "reservations" => EventFilter { by: None, ..input.filter.clone() } == EventFilter::default(),
+        _ => input.filter == EventFilter::default(),
+    };
+    if !is_known {
+        let text =
+            format!("events can be filtered, and claims by their holder (--by), and `look {noun}` shows no events");
+        return Err(Code::InputInvalid.refuse(text));
     }
     if input.before.is_some() && !PAGED.contains(&noun.as_str()) {
         let next = if noun == "reservations" { "; --after turns those of claims" } else { "" };
@@ -327,19 +334,25 @@ impl Looking<'_> {
         if let Some(project) = crossing::other_project(self.ctx, &address)? {
             return agent_elsewhere(self.ctx, &address, &project);
         }
-        let name = AgentName::parse(&address.name)?;
-        let Some(agent) = self.facts.agent(&name)? else {
-            return Err(actor::unknown(self.facts, Code::RecipientNotFound, &address.name)?);
-        };
-        Ok(Outcome::Agents { agents: vec![agent_shape(self.ctx, &agent)] })
+        Ok(Outcome::Agents { agents: vec![agent_shape(self.ctx, &self.known(&address.name)?)] })
+    }
+
+    fn known(&self, name: &str) -> Result<Agent> {
+        match self.facts.agent(&AgentName::parse(name)?)? {
+            Some(agent) => Ok(agent),
+            None => Err(actor::unknown(self.facts, Code::RecipientNotFound, name)?),
+        }
     }
 
     fn reservations(&self, path: Option<&str>, input: &Input) -> Result<Outcome> {
-        let live = match (path, input.at) {
-            (_, Some(at)) => past::claims(self, at, path)?,
-            (None, None) => self.live(self.facts.claims()?),
-            (Some(path), None) => self.live(self.holders_of(path)?),
+        let holder = input.filter.by.as_deref().map(|by| self.known(by)).transpose()?.map(|agent| agent.name);
+        let mut live = match (path, input.at, &holder) {
+            (_, Some(at), _) => past::claims(self, at, path)?,
+            (Some(path), None, _) => self.live(self.holders_of(path)?),
+            (None, None, Some(holder)) => self.live(self.facts.claims_of(holder)?),
+            (None, None, None) => self.live(self.facts.claims()?),
         };
+        live.retain(|claim| holder.as_ref().is_none_or(|holder| claim.holder == holder.as_str()));
         let after = input.after.unwrap_or(0);
         let total = live.len();
         let mut reservations: Vec<ClaimShape> = live.into_iter().filter(|claim| claim.id > after).collect();

@@ -149,10 +149,10 @@ async fn one_agent(visit: Visit, Path((_, name)): Path<(String, String)>) -> Res
         let filter = EventFilter { by: Some(agent.name.clone()), ..EventFilter::default() };
         let newest =
             Input { newest: true, limit: Some(visit.most(FEW)), patience: Some(PATIENCE), filter, ..noun(&["events"]) };
-        let (status, claims) = (visit.status().await?, visit.claims_of(&agent.name).await?);
+        let (status, (claims, total)) = (visit.status().await?, visit.claims_of(&agent.name).await?);
         let events = visit.events(newest).await?.events;
         Ok(move |frame: &Frame<'_>| {
-            agent::page(frame, &About { agent: &agent, status: &status, claims: &claims, events: &events })
+            agent::page(frame, &About { agent: &agent, status: &status, claims: &claims, total, events: &events })
         })
     };
     answer(&visit, Screen::Agents, seen.await)

@@ -1,16 +1,12 @@
 //! What the screens are made of: the looks of a visit, each with the one shape that it is answered in.
 
-use relay_core::domain::event::Number;
 use relay_core::error::Code;
-use relay_core::verbs::look::{Events, Input, Outcome, Status};
+use relay_core::verbs::look::{EventFilter, Events, Input, Outcome, Status};
 use relay_core::wire::v1::{AgentShape, ClaimShape, Failure, MessageShape};
 
 use super::visit::Visit;
 
 pub type Seen<T> = Result<T, Box<Failure>>;
-
-/// How many claims one agent's page is looked through for.
-const CLAIMS: usize = 2_000;
 
 /// A look at a noun and what it needs.
 pub fn noun(words: &[&str]) -> Input {
@@ -64,18 +60,9 @@ impl Visit {
         }
     }
 
-    /// The live claims of one agent.
-    pub async fn claims_of(&self, name: &str) -> Seen<Vec<ClaimShape>> {
-        let (limit, mut after, mut own) = (self.most(100), None::<Number>, Vec::new());
-        for _ in 0..CLAIMS.div_ceil(limit) {
-            let (page, _) = self.claims(Input { limit: Some(limit), after, ..noun(&["reservations"]) }).await?;
-            after = page.last().map(|claim| claim.id);
-            let is_full = page.len() == limit;
-            own.extend(page.into_iter().filter(|claim| claim.holder == name));
-            if !is_full {
-                break;
-            }
-        }
-        Ok(own)
+    /// The live claims of one agent, and how many there are.
+    pub async fn claims_of(&self, name: &str) -> Seen<(Vec<ClaimShape>, usize)> {
+        let filter = EventFilter { by: Some(name.to_owned()), ..EventFilter::default() };
+        self.claims(Input { filter, limit: Some(self.most(100)), ..noun(&["reservations"]) }).await
     }
 }

@@ -9,7 +9,7 @@ use crate::app::App;
 /// Which events are wanted; all that is said must be true of one.
 #[derive(Debug, Clone, Default, clap::Args, Deserialize, JsonSchema)]
 pub struct Events {
-    /// Only what this agent did
+    /// Only what this agent did; of claims, what it holds
     #[arg(long, value_name = "NAME", help_heading = "Which events")]
     #[schemars(extend("hint" = "agent"))]
     by: Option<String>,

@@ -16,8 +16,9 @@ pub struct About<'a> {
     pub agent: &'a AgentShape,
     /// The wide one, in which its share is looked up.
     pub status: &'a Status,
-    /// Its live claims.
+    /// Its live claims, and how many there are with those that are not shown.
     pub claims: &'a [ClaimShape],
+    pub total: usize,
     /// What it did last, the newest first.
     pub events: &'a [EventShape],
 }
@@ -33,6 +34,7 @@ struct Screen<'a> {
     acks: Vec<&'a AckShape>,
     debt: Vec<&'a DebtItem>,
     claims: Vec<Held<'a>>,
+    total: usize,
     events: Vec<Told<'a>>,
 }
 
@@ -54,6 +56,7 @@ pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
             .filter(|item| is_it(&item.who) && item.kind != "ack_overdue")
             .collect(),
         claims: held(about.claims, about.status),
+        total: about.total,
         events: about.events.iter().map(Told::of).collect(),
     })
 }

@@ -21,7 +21,8 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
     let claims = samples::claims(words);
     let events = samples::events(words);
     let shown = |here, path: &str, page: &dyn Fn(&Frame<'_>) -> String| framed(here, path, None, page);
-    let about = agent::About { agent: &status.agents[0], status: &status, claims: &claims[..1], events: &events };
+    let about =
+        agent::About { agent: &status.agents[0], status: &status, claims: &claims[..1], total: 1, events: &events };
     let path = words.path;
     let listed = reservations::Claims { path, claims: &claims, total: 600, after: Some(18), status: &status };
     let filter = EventFilter {
