@@ -122,8 +122,21 @@ fn a_request_for_contact_can_be_blocked() {
     let said = person.does("link", &[("target", "RedForest"), ("answer", "block")]);
     assert!(said.contains("Blocked: RedForest takes no contact from BlueLake."), "{said}");
     bus.relay("BlueLake", ["link", "--target", "RedForest"]).fails("CONTACT_BLOCKED");
-    let maybe = person.post("link", &[("target", "RedForest"), ("answer", "maybe")]);
+    // Other forms come back as they were sent, too.
+    let maybe = person.post("link", &[("target", "<b>RedForest</b>"), ("answer", "maybe")]);
     assert_eq!((maybe.status, maybe.text.contains("INPUT_INVALID")), (400, true));
+    assert_eq!(
+        (field(&maybe.text, "target"), field(&maybe.text, "answer")),
+        ("<b>RedForest</b>".to_owned(), "maybe".to_owned())
+    );
+    let why = "line\r\n</textarea><img src=x>";
+    let refused = person.post("release", &[("id", "4711"), ("why", why)]);
+    assert!(refused.text.contains("RESERVATION_NOT_HELD") && !refused.text.contains("<img"), "{}", refused.text);
+    assert!(
+        refused.text.contains("<textarea name=\"why\"") && unescaped(&refused.text).contains(why),
+        "{}",
+        refused.text
+    );
 }
 
 /// A form that is sent twice, by an impatient hand or by a browser that loads a page anew.
@@ -164,10 +177,13 @@ fn an_error_shows_its_class_its_steps_and_everything_that_was_typed() {
     let page = &refused.text;
     assert!(page.contains("RECIPIENT_NOT_FOUND") && page.contains("BlueLake"), "{page}");
     assert!(!page.contains("<script>alert") && !page.contains("<i>S"), "{page}");
-    assert_eq!((field(page, "to"), field(page, "subject")), ("BlueLak".to_owned(), "<i>S</i>".to_owned()));
+    assert!(page.contains("value=\"BlueLak\""), "{page}");
+    assert_eq!((field(page, "subject"), field(page, "thread")), ("<i>S</i>".to_owned(), "bd-1".to_owned()));
     assert_eq!(field(page, "back"), "/p/x?a=1");
-    assert!(unescaped(page).contains(&format!("name=\"body\" rows=\"8\">\n{body}</textarea>")), "{page}");
-    assert!(page.contains(&format!("action=\"{}/send\"", person.place())) && page.contains("checked"), "{page}");
+    let typed = page.split("<textarea name=\"body\"").nth(1).unwrap().split_once('>').unwrap().1;
+    assert_eq!(unescaped(typed.split("</textarea>").next().unwrap()), format!("\n{body}"));
+    let action = format!("action=\"{}/send\"", person.place());
+    assert!(page.contains(&action) && page.contains("name=\"ack_required\" value=\"1\" checked"), "{page}");
     assert_eq!(bus.tip(), tip);
     // Mended and sent again, it goes.
     let csrf = field(page, "csrf");

@@ -132,8 +132,12 @@ fn every_page_tells_the_browser_how_to_keep_it_safe_and_marks_its_scripts_anew()
     nonces.dedup();
     assert_eq!(nonces.len(), pages.len(), "each has its own");
     for page in &pages {
-        let (scripts, marked) = (page.text.matches("<script").count(), page.text.matches("<script nonce=\"").count());
-        assert_eq!(scripts, marked, "{}", page.text);
+        let nonce = check_headers(page);
+        for tag in ["script", "style", "link rel=\"stylesheet\""] {
+            let begins = format!("<{tag}");
+            let tags = page.text.split(&begins).skip(1).map(|rest| rest.split('>').next().unwrap());
+            tags.for_each(|tag| assert!(tag.contains(&format!("nonce=\"{nonce}\"")), "{tag}"));
+        }
         assert!(!page.text.contains(" style=\"") && !page.text.contains(" onclick="), "{}", page.text);
     }
 }

@@ -4,6 +4,7 @@ mod acting;
 mod door;
 mod forged;
 mod live;
+mod looking;
 mod opening;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,7 +58,7 @@ pub fn field(page: &str, name: &str) -> String {
 
 /// As a browser reads what stands in a page.
 pub fn unescaped(text: &str) -> String {
-    let known = [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
+    let known = [("&amp;", "&"), ("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
     known.iter().fold(text.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
 }
 
