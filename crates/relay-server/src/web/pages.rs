@@ -10,7 +10,6 @@ use axum::routing::get;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Span;
 use relay_core::verbs::look::{EventFilter, Input, Outcome};
-use relay_core::wire::v1::ClaimShape;
 
 use super::act::draft;
 use super::frame::{Frame, Screen};
@@ -173,11 +172,8 @@ async fn list_of_claims(visit: Visit) -> Response {
     let path = visit.query.text("path").unwrap_or_default().trim().to_owned();
     let seen = async {
         let what = if path.is_empty() { noun(&["reservations"]) } else { noun(&["reservations", &path]) };
-        // One more than is shown tells whether there are others.
-        let limit = visit.most(PAGE + 1);
-        let input = Input { after: visit.number("after")?, limit: Some(limit), ..what };
-        let (mut claims, total) = visit.claims(input).await?;
-        let after = turn(&mut claims, limit);
+        let input = Input { after: visit.number("after")?, limit: Some(visit.most(PAGE)), ..what };
+        let (claims, total, after) = visit.claims(input).await?;
         let status = visit.status().await?;
         let path = path.clone();
         Ok(move |frame: &Frame<'_>| {
@@ -185,15 +181,6 @@ async fn list_of_claims(visit: Visit) -> Response {
         })
     };
     answer(&visit, Screen::Reservations, seen.await)
-}
-
-/// Takes away the one more, and says where the next page begins.
-fn turn(claims: &mut Vec<ClaimShape>, limit: usize) -> Option<u64> {
-    if claims.len() < limit {
-        return None;
-    }
-    claims.pop();
-    claims.last().map(|claim| claim.id)
 }
 
 async fn events(visit: Visit) -> Response {

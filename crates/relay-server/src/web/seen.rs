@@ -1,5 +1,6 @@
 //! What the screens are made of: the looks of a visit, each with the one shape that it is answered in.
 
+use relay_core::domain::event::Number;
 use relay_core::error::Code;
 use relay_core::verbs::look::{EventFilter, Events, Input, Outcome, Status};
 use relay_core::wire::v1::{AgentShape, ClaimShape, Failure, MessageShape};
@@ -52,10 +53,10 @@ impl Visit {
         }
     }
 
-    /// Claims, and how many there are on all pages.
-    pub async fn claims(&self, input: Input) -> Seen<(Vec<ClaimShape>, usize)> {
+    /// Claims, how many there are on all pages, and where the next page begins.
+    pub async fn claims(&self, input: Input) -> Seen<(Vec<ClaimShape>, usize, Option<Number>)> {
         match self.look(input).await? {
-            Outcome::Reservations { reservations, total, .. } => Ok((reservations, total)),
+            Outcome::Reservations { reservations, total, after } => Ok((reservations, total, after)),
             _ => self.strange(),
         }
     }
@@ -63,6 +64,7 @@ impl Visit {
     /// The live claims of one agent, and how many there are.
     pub async fn claims_of(&self, name: &str) -> Seen<(Vec<ClaimShape>, usize)> {
         let filter = EventFilter { by: Some(name.to_owned()), ..EventFilter::default() };
-        self.claims(Input { filter, limit: Some(self.most(100)), ..noun(&["reservations"]) }).await
+        let input = Input { filter, limit: Some(self.most(100)), ..noun(&["reservations"]) };
+        self.claims(input).await.map(|(claims, total, _)| (claims, total))
     }
 }
