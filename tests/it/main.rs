@@ -109,3 +109,4 @@ mod trace;
 mod unchanged;
 mod verify;
 mod wakeups;
+mod watch;

@@ -60,6 +60,11 @@ pub fn token() -> Option<String> {
     variable("RELAY_TOKEN")
 }
 
+/// Whether colours are wanted: not with `NO_COLOR`.
+pub fn wants_colour() -> bool {
+    variable("NO_COLOR").is_none()
+}
+
 /// Whether the archive is left to a later command: `RELAY_DRAIN=later`.
 pub fn drains_later() -> bool {
     variable("RELAY_DRAIN").is_some_and(|wish| wish == "later")

@@ -29,6 +29,7 @@ mod remote;
 mod render;
 mod served;
 mod there;
+mod watch;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "test-doors")]

@@ -29,6 +29,7 @@ mod start;
 mod token;
 pub mod tools;
 mod verify;
+mod watch;
 mod words;
 
 pub use redact::clean_up_after;

@@ -21,6 +21,7 @@ pub enum Operator {
     /// Check that the project's store answers and is whole
     #[command(after_help = "Example:\n  relay health --json")]
     Health,
+    Watch(super::watch::Args),
     Check(super::check::Args),
     Serve(super::serve::Serve),
     Mcp(super::serve::Mcp),
@@ -94,6 +95,7 @@ impl Operator {
         match self {
             Operator::Init(_) => "init",
             Operator::Health => "health",
+            Operator::Watch(_) => "watch",
             Operator::Check(_) => "check",
             Operator::Serve(_) => "serve",
             Operator::Mcp(_) => "mcp",
@@ -123,6 +125,7 @@ impl Operator {
         match self {
             Operator::Init(args) => args.run(app),
             Operator::Health => app.answer("health", health(app)),
+            Operator::Watch(args) => args.run(app),
             Operator::Hook(args) => args.run(app),
             Operator::Doctor(args) => args.run(app),
             Operator::Drain(args) => args.run(app),
