@@ -311,6 +311,10 @@ fn every_answer_is_shown_by_example() {
     story.show("BlueLake", "log --thread bd-123 --kind message_sent,mail_acked -n 2");
     story.show("BlueLake", "log --line src/auth.rs:1");
     story.show("BlueLake", "look search login");
+    story.show("BlueLake", "look search login --limit 1");
+    story.show("BlueLake", "look traffic");
+    story.show("BlueLake", "look day 2026-11-15");
+    story.show("BlueLake", "reservations --at 8 --limit 1");
     let linked = story.bus.repo().join("linked");
     story.bus.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
     for (file, text) in [("src/main.rs", "ours\n"), ("notes.md", "new\n"), ("linked/src/main.rs", "theirs\n")] {

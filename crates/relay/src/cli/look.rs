@@ -31,13 +31,13 @@ pub struct Args {
 /// Which part of a long list.
 #[derive(Debug, Clone, Default, clap::Args, Deserialize, JsonSchema)]
 pub struct Page {
-    /// Only events after this number
+    /// Only events, or reservations, after this number
     #[arg(long, value_name = "N")]
     #[schemars(extend("hint" = "events after this number"))]
     after: Option<Digits>,
     /// Only what came before this number: the page that follows
     #[arg(long, value_name = "N")]
-    #[schemars(extend("hint" = "events before this number"))]
+    #[schemars(extend("hint" = "only before this number"))]
     before: Option<Digits>,
     /// At most this many [default: 100]
     #[arg(long, short = 'n', value_name = "N")]

@@ -142,11 +142,11 @@ fn a_screen_of_any_size_is_drawn() {
 #[test]
 fn what_others_wrote_neither_steers_the_terminal_nor_moves_the_frame() {
     let (seen, mut state) = (seen(story()), State::new(true, Pane::Agents));
-    let drawn = buffer(&seen, &mut state, (120, 40));
+    let drawn = buffer(&seen, &mut state, (160, 40));
     let text = text(&drawn);
     assert!(text.contains("\\u{1b}[2J") && text.contains("\\u{202e}"), "{text}");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
-    let edges: Vec<u16> = (0..120).filter(|x| drawn[(*x, 10)].symbol() == "│").collect();
+    let edges: Vec<u16> = (0..160).filter(|x| drawn[(*x, 10)].symbol() == "│").collect();
     for y in 8..20 {
         for x in &edges {
             assert_eq!(drawn[(*x, y)].symbol(), "│", "{y} {x}\n{text}");
