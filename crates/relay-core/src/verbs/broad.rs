@@ -1,6 +1,8 @@
 //! Whether a pattern claims too much: coordination debt from the first minute (I8).
 
-use crate::domain::pattern::Pattern;
+use std::sync::Arc;
+
+use crate::domain::pattern::{Case, Pattern};
 use crate::store::Repository;
 
 const SHARE: usize = 4;
@@ -10,25 +12,41 @@ const FEWEST: usize = 20;
 ///
 /// Looks at the repository, so it is asked before the gate is taken.
 pub(super) fn breadth(repository: &dyn Repository, pattern: &Pattern) -> Option<Breadth> {
-    if pattern.is_resource() {
+    // Most claims name a file; then nothing needs to be listed.
+    if pattern.is_literal() && repository.is_file(&pattern.prefix(repository.case())) {
         return None;
     }
-    if pattern.as_str() == "**" {
-        return Some(Breadth::Everything);
+    Looked::at(repository).breadth(pattern)
+}
+
+/// A repository whose files were listed once, for whoever asks about many patterns.
+pub(super) struct Looked {
+    tracked: Option<Arc<[String]>>,
+    case: Case,
+}
+
+impl Looked {
+    pub fn at(repository: &dyn Repository) -> Self {
+        Looked { tracked: repository.tracked(), case: repository.case() }
     }
-    let prefix = pattern.prefix(repository.case());
-    if pattern.is_literal() && repository.is_file(&prefix) {
-        return None;
+
+    pub fn breadth(&self, pattern: &Pattern) -> Option<Breadth> {
+        if pattern.is_resource() {
+            return None;
+        }
+        if pattern.as_str() == "**" {
+            return Some(Breadth::Everything);
+        }
+        let tracked = self.tracked.as_ref()?;
+        let near = under(tracked, &pattern.prefix(self.case));
+        // Counting stops being useful where even everything under the prefix is few.
+        if near.len() < FEWEST || near.len() * SHARE < tracked.len() {
+            return None;
+        }
+        let compiled = pattern.compile(self.case);
+        let taken = near.iter().filter(|path| compiled.matches(path)).count();
+        (taken >= FEWEST && taken * SHARE >= tracked.len()).then_some(Breadth::Files { taken, of: tracked.len() })
     }
-    let tracked = repository.tracked()?;
-    let compiled = pattern.compile(repository.case());
-    let near = under(&tracked, &prefix);
-    // Counting stops being useful where even everything under the prefix is few.
-    if near.len() < FEWEST || near.len() * SHARE < tracked.len() {
-        return None;
-    }
-    let taken = near.iter().filter(|path| compiled.matches(path)).count();
-    (taken >= FEWEST && taken * SHARE >= tracked.len()).then_some(Breadth::Files { taken, of: tracked.len() })
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +65,6 @@ fn under<'a>(tracked: &'a [String], prefix: &str) -> &'a [String] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::pattern::Case;
-    use std::sync::Arc;
 
     struct Files(Option<Arc<[String]>>);
 

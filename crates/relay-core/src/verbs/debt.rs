@@ -3,17 +3,22 @@
 //! Computed when somebody asks, from the same rules that everything else goes by. Whose inbox is piling up is shown to those
 //! whose inbox it is, and what a blind copy owes to those who may know of it.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
-use super::broad::{self, Breadth};
+use super::broad::{Breadth, Looked};
 use super::{Ctx, contested, link};
 use crate::domain::agent::{Agent, Standing};
+use crate::domain::contact::{Link, LinkState};
 use crate::domain::event::Number;
 use crate::domain::limits::{OLD_AFTER, PILE, WROTE_WITHIN};
-use crate::domain::name::{HUMAN, Party};
+use crate::domain::message::Message;
+use crate::domain::name::{AgentName, HUMAN, Party};
 use crate::domain::pattern::Pattern;
 use crate::domain::reservation::Reservation;
+use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
 use crate::domain::{shell, topic};
 use crate::store::{Facts, NEWEST, Result};
@@ -30,6 +35,36 @@ pub struct DebtItem {
     pub pay: String,
 }
 
+/// Everybody whose debt is looked at, read once for all that is asked of them.
+pub(super) struct Everybody {
+    pub agents: Vec<Known>,
+    /// Live ones.
+    pub claims: Vec<Reservation>,
+    pub pairs: Vec<Contest>,
+    /// Requests for contact that they have not answered.
+    pub requests: Vec<Link>,
+    /// What they have yet to acknowledge, oldest first.
+    owed: Vec<(Message, AgentName)>,
+}
+
+/// A contested pair of claims, as it is told.
+pub(super) type Contest = (ContestedShape, Reservation, Reservation);
+
+/// An agent, and how it stands.
+pub(super) struct Known {
+    pub agent: Agent,
+    pub seen_at: Timestamp,
+    pub state: Standing,
+    pub alive: bool,
+}
+
+impl Known {
+    fn of(ctx: &Ctx<'_>, agent: Agent) -> Self {
+        let (seen_at, alive) = (actor::seen_at(ctx, &agent), actor::alive(ctx, &agent));
+        Known { state: agent.state(seen_at, ctx.now), seen_at, alive, agent }
+    }
+}
+
 /// A look at what is owed.
 pub(super) struct Ledger<'a> {
     pub ctx: &'a Ctx<'a>,
@@ -40,39 +75,58 @@ pub(super) struct Ledger<'a> {
 }
 
 impl Ledger<'_> {
-    /// Everything, the most pressing first.
-    pub fn all(&self) -> Result<Vec<DebtItem>> {
+    pub fn everybody(&self) -> Result<Everybody> {
+        let now = self.ctx.now;
         let agents = self.facts.agents()?;
-        let claims: Vec<Reservation> =
-            self.facts.claims()?.into_iter().filter(|claim| claim.is_live(self.ctx.now)).collect();
+        let pairs = self.pairs(&agents)?;
+        let mut owed = Vec::new();
+        for (message, by) in self.facts.acks_waiting(self.limit)? {
+            if let (Some(message), Party::Agent(by)) = (self.facts.envelope(message)?, by) {
+                owed.push((message, by));
+            }
+        }
+        let is_request = |link: &Link| matches!(link.to, Party::Agent(_)) && link.state(now) == LinkState::Requested;
+        let mut requests: Vec<Link> = self.facts.links(NEWEST, usize::MAX)?.into_iter().filter(is_request).collect();
+        requests.reverse();
+        let claims = self.facts.claims()?.into_iter().filter(|claim| claim.is_live(now)).collect();
+        let agents = agents.into_iter().map(|agent| Known::of(self.ctx, agent)).collect();
+        Ok(Everybody { agents, claims, pairs, requests, owed })
+    }
+
+    fn alone(&self, agent: &Agent) -> Result<Everybody> {
+        let (now, party) = (self.ctx.now, Party::Agent(agent.name.clone()));
+        let owed = self.facts.acks_owed(&party, self.limit)?;
+        Ok(Everybody {
+            agents: vec![Known::of(self.ctx, agent.clone())],
+            claims: self.facts.claims_of(&agent.name)?.into_iter().filter(|claim| claim.is_live(now)).collect(),
+            pairs: self.pairs(std::slice::from_ref(agent))?,
+            requests: link::pending_for(self.facts, &party, now)?,
+            owed: owed.into_iter().map(|message| (message, agent.name.clone())).collect(),
+        })
+    }
+
+    /// Everything, the most pressing first.
+    pub fn all(&self, everybody: &Everybody) -> Result<Vec<DebtItem>> {
         let mut debt = self.decisions()?;
-        for agent in &agents {
-            debt.extend(self.overdue(agent)?);
-        }
-        debt.extend(self.contested(&agents)?);
-        debt.extend(self.kept_too_long(&agents, &claims)?);
-        debt.extend(self.broad(&claims)?);
-        for agent in &agents {
-            debt.extend(self.unanswered(agent)?);
-            debt.extend(self.pile(agent)?);
-        }
-        debt.extend(self.drifting()?);
-        for agent in &agents {
-            debt.extend(self.old(agent)?);
-        }
+        debt.extend(self.of(everybody)?);
+        debt.extend(self.drifting(everybody)?);
+        debt.extend(everybody.agents.iter().filter_map(|known| self.old(known, everybody)).take(self.limit));
         Ok(debt)
     }
 
-    /// What one agent owes of it.
-    pub fn of(&self, agent: &Agent) -> Result<Vec<DebtItem>> {
-        let claims: Vec<Reservation> =
-            self.facts.claims_of(&agent.name)?.into_iter().filter(|claim| claim.is_live(self.ctx.now)).collect();
-        let mut debt = self.overdue(agent)?;
-        debt.extend(self.contested(std::slice::from_ref(agent))?);
-        debt.extend(self.kept_too_long(std::slice::from_ref(agent), &claims)?);
-        debt.extend(self.broad(&claims)?);
-        debt.extend(self.unanswered(agent)?);
-        debt.extend(self.pile(agent)?);
+    /// What they owe of it themselves.
+    fn of(&self, everybody: &Everybody) -> Result<Vec<DebtItem>> {
+        let mut debt = self.overdue(everybody);
+        debt.extend(self.contested(everybody));
+        debt.extend(self.kept_too_long(everybody)?);
+        debt.extend(self.broad(&everybody.claims)?);
+        debt.extend(self.unanswered(everybody));
+        let mut piles = Vec::new();
+        for known in everybody.agents.iter().filter(|known| known.state != Standing::Retired) {
+            piles.extend(self.pile(&known.agent)?);
+        }
+        piles.truncate(self.limit);
+        debt.append(&mut piles);
         Ok(debt)
     }
 
@@ -95,27 +149,26 @@ impl Ledger<'_> {
         Ok(debt)
     }
 
-    fn overdue(&self, agent: &Agent) -> Result<Vec<DebtItem>> {
-        let party = Party::Agent(agent.name.clone());
+    fn overdue(&self, everybody: &Everybody) -> Vec<DebtItem> {
         let mut debt = Vec::new();
-        for message in self.facts.acks_owed(&party, self.limit)? {
-            let Some(delivery) = message.delivery_to(&party) else { continue };
-            let is_visible = self.viewer.sees(&message) && self.viewer.sees_delivery(&message, delivery);
+        for (message, by) in &everybody.owed {
+            let Some(delivery) = message.delivery_to(&Party::Agent(by.clone())) else { continue };
+            let is_visible = self.viewer.sees(message) && self.viewer.sees_delivery(message, delivery);
             if is_visible && delivery.ack(message.ack_within).is_overdue(self.ctx.now) {
-                let text = format!("{} owes {} an ack for #{}", agent.name, message.from, message.id);
+                let text = format!("{by} owes {} an ack for #{}", message.from, message.id);
                 let id = message.id.to_string();
-                let pay = ["relay", "ack", &id, "--agent", agent.name.as_str()];
-                debt.push(self.item("ack_overdue", agent.name.as_str(), text, Some(message.id), &pay));
+                let pay = ["relay", "ack", &id, "--agent", by.as_str()];
+                debt.push(self.item("ack_overdue", by.as_str(), text, Some(message.id), &pay));
             }
         }
-        Ok(debt)
+        debt
     }
 
     /// Whoever came later gives back, or talks to the other first.
-    fn contested(&self, agents: &[Agent]) -> Result<Vec<DebtItem>> {
+    fn contested(&self, everybody: &Everybody) -> Vec<DebtItem> {
         let mut debt = Vec::new();
-        for (pair, mine, theirs) in self.pairs(agents)? {
-            let (later, earlier) = if mine.id > theirs.id { (&mine, &theirs) } else { (&theirs, &mine) };
+        for (pair, mine, theirs) in &everybody.pairs {
+            let (later, earlier) = if mine.id > theirs.id { (mine, theirs) } else { (theirs, mine) };
             let text = format!(
                 "#{} {} ({}) and #{} {} ({}) share {}",
                 earlier.id,
@@ -130,12 +183,12 @@ impl Ledger<'_> {
             let pay = ["relay", "release", "--id", &id, "--agent", later.holder.as_str()];
             debt.push(self.item("contested_claim", later.holder.as_str(), text, Some(later.id), &pay));
         }
-        Ok(debt)
+        debt
     }
 
     /// Every contested pair of these agents, once.
-    pub fn pairs(&self, agents: &[Agent]) -> Result<Vec<(ContestedShape, Reservation, Reservation)>> {
-        let mut all: Vec<(ContestedShape, Reservation, Reservation)> = Vec::new();
+    fn pairs(&self, agents: &[Agent]) -> Result<Vec<Contest>> {
+        let mut all: Vec<Contest> = Vec::new();
         for agent in agents {
             for (mine, theirs) in contested::pairs(self.facts, agent, self.ctx.now)? {
                 let is_told = all.iter().any(|(_, one, other)| {
@@ -149,18 +202,22 @@ impl Ledger<'_> {
         Ok(all)
     }
 
-    fn kept_too_long(&self, agents: &[Agent], claims: &[Reservation]) -> Result<Vec<DebtItem>> {
+    fn kept_too_long(&self, everybody: &Everybody) -> Result<Vec<DebtItem>> {
+        let alive: HashMap<String, bool> =
+            everybody.agents.iter().map(|known| (known.agent.name.key(), known.alive)).collect();
         let mut debt = Vec::new();
-        for claim in claims {
+        for claim in &everybody.claims {
+            if debt.len() == self.limit {
+                break;
+            }
             let (who, id) = (claim.holder.as_str(), claim.id.to_string());
-            let holder = agents.iter().find(|agent| agent.name.same_as(&claim.holder));
             let is_done = match &claim.reason {
                 Some(reason) => self.facts.thread(reason)?.is_some_and(|thread| thread.done),
                 None => false,
             };
-            if holder.is_some_and(|holder| !actor::alive(self.ctx, holder)) {
+            if alive.get(&claim.holder.key()) == Some(&false) {
                 let text = format!("{who} holds {} and was not seen for ten minutes", claim.pattern);
-                let payer = self.payer(Some(who))?;
+                let payer = self.payer(Some(who), everybody);
                 let pay =
                     ["relay", "release", "--id", &id, "--force", "--why", "its holder is silent", "--agent", &payer];
                 debt.push(self.item("silent_claim", who, text, Some(claim.id), &pay));
@@ -180,10 +237,9 @@ impl Ledger<'_> {
 
     fn broad(&self, claims: &[Reservation]) -> Result<Vec<DebtItem>> {
         let mut debt = Vec::new();
+        let looked = Looked::at(self.ctx.repository);
         for claim in claims {
-            let Some(breadth) = broad::breadth(self.ctx.repository, &Pattern::from_canonical(&claim.pattern)?) else {
-                continue;
-            };
+            let Some(breadth) = looked.breadth(&Pattern::from_canonical(&claim.pattern)?) else { continue };
             let takes = match breadth {
                 Breadth::Everything => "the whole project".to_owned(),
                 Breadth::Files { taken, of } => format!("{taken} of {of} files"),
@@ -199,24 +255,20 @@ impl Ledger<'_> {
         Ok(debt)
     }
 
-    fn unanswered(&self, agent: &Agent) -> Result<Vec<DebtItem>> {
-        let party = Party::Agent(agent.name.clone());
-        let mut debt = Vec::new();
-        for link in link::pending_for(self.facts, &party, self.ctx.now)? {
-            if self.ctx.now.since(link.requested_at) > WROTE_WITHIN {
-                let text = format!("{} waits for {}'s answer since {}", link.from, agent.name, link.requested_at);
-                let from = link.from.to_string();
-                let pay = ["relay", "link", "--target", &from, "--accept", "--agent", agent.name.as_str()];
-                debt.push(self.item("contact_waiting", agent.name.as_str(), text, Some(link.id), &pay));
-            }
-        }
-        Ok(debt)
+    fn unanswered(&self, everybody: &Everybody) -> Vec<DebtItem> {
+        let is_late = |link: &&Link| self.ctx.now.since(link.requested_at) > WROTE_WITHIN;
+        let item = |link: &Link| {
+            let (from, to) = (link.from.to_string(), link.to.to_string());
+            let text = format!("{from} waits for {to}'s answer since {}", link.requested_at);
+            let pay = ["relay", "link", "--target", &from, "--accept", "--agent", &to];
+            self.item("contact_waiting", &to, text, Some(link.id), &pay)
+        };
+        everybody.requests.iter().filter(is_late).take(self.limit).map(item).collect()
     }
 
     /// How much of an inbox is unread is known to those whose inbox it is.
     fn pile(&self, agent: &Agent) -> Result<Option<DebtItem>> {
-        let is_own = *self.viewer == Viewer::Human || self.ctx.owns(agent);
-        if !is_own || actor::state(self.ctx, agent) == Standing::Retired {
+        if *self.viewer != Viewer::Human && !self.ctx.owns(agent) {
             return Ok(None);
         }
         let unread = self.facts.unread(&Party::Agent(agent.name.clone()), self.ctx.limits.unread)?;
@@ -227,7 +279,7 @@ impl Ledger<'_> {
     }
 
     /// Open threads whose newest message speaks of something else.
-    fn drifting(&self) -> Result<Vec<DebtItem>> {
+    fn drifting(&self, everybody: &Everybody) -> Result<Vec<DebtItem>> {
         let mut debt = Vec::new();
         for thread in self.facts.threads("", NEWEST, self.limit)?.into_iter().filter(|thread| !thread.done) {
             let newest = self.facts.thread_messages(&thread.id, NEWEST, 1)?.pop();
@@ -240,7 +292,7 @@ impl Ledger<'_> {
                 let to = ["relay", "send", "--to", "@thread", "--thread", thread.id.as_str(), "--body", back];
                 let payer = match &message.from {
                     Party::Agent(name) => name.to_string(),
-                    _ => self.payer(None)?,
+                    _ => self.payer(None, everybody),
                 };
                 let pay = [&to[..], &["--agent", &payer]].concat();
                 debt.push(self.item("drifting_thread", &from, text, Some(message.id), &pay));
@@ -256,30 +308,30 @@ impl Ledger<'_> {
     }
 
     /// Somebody who is on the bus by name alone.
-    fn old(&self, agent: &Agent) -> Result<Option<DebtItem>> {
-        let seen_at = actor::seen_at(self.ctx, agent);
-        let is_old = actor::state(self.ctx, agent) == Standing::Active && self.ctx.now.since(seen_at) > OLD_AFTER;
-        if !is_old || actor::alive(self.ctx, agent) {
-            return Ok(None);
+    fn old(&self, known: &Known, everybody: &Everybody) -> Option<DebtItem> {
+        let is_old = known.state == Standing::Active && self.ctx.now.since(known.seen_at) > OLD_AFTER;
+        if !is_old || known.alive {
+            return None;
         }
-        let who = agent.name.as_str();
-        let text = format!("{who} was last seen {seen_at}, and is still on the bus");
-        let pay = ["relay", "retire", who, "--agent", &self.payer(Some(who))?];
-        Ok(Some(self.item("old_identity", who, text, None, &pay)))
+        let who = known.agent.name.as_str();
+        let text = format!("{who} was last seen {}, and is still on the bus", known.seen_at);
+        let pay = ["relay", "retire", who, "--agent", &self.payer(Some(who), everybody)];
+        Some(self.item("old_identity", who, text, None, &pay))
     }
 
     /// Who pays what its debtor cannot: whoever looks, or else somebody of the caller's who is here, or the human.
-    fn payer(&self, debtor: Option<&str>) -> Result<String> {
+    fn payer(&self, debtor: Option<&str>, everybody: &Everybody) -> String {
         if let Viewer::Agent(me) = self.viewer {
-            return Ok(me.to_string());
+            return me.to_string();
         }
-        let is_here = |agent: &Agent| {
-            self.ctx.owns(agent)
-                && actor::state(self.ctx, agent) == Standing::Active
-                && debtor.is_none_or(|debtor| !agent.name.as_str().eq_ignore_ascii_case(debtor))
+        let is_here = |known: &&Known| {
+            *self.viewer != Viewer::Human
+                && self.ctx.owns(&known.agent)
+                && known.state == Standing::Active
+                && debtor.is_none_or(|debtor| !known.agent.name.as_str().eq_ignore_ascii_case(debtor))
         };
-        let agents = if *self.viewer == Viewer::Human { Vec::new() } else { self.facts.agents()? };
-        Ok(agents.iter().find(|agent| is_here(agent)).map_or_else(|| HUMAN.to_owned(), |agent| agent.name.to_string()))
+        let payer = everybody.agents.iter().find(is_here);
+        payer.map_or_else(|| HUMAN.to_owned(), |known| known.agent.name.to_string())
     }
 }
 
@@ -300,5 +352,5 @@ fn pair(ctx: &Ctx<'_>, mine: &Reservation, theirs: &Reservation) -> ContestedSha
 pub(super) fn owed_by(ctx: &Ctx<'_>, facts: &dyn Facts, actor: &Actor) -> Result<Vec<DebtItem>> {
     let viewer = Viewer::Agent(actor.party());
     let ledger = Ledger { ctx, facts, viewer: &viewer, limit: ctx.limits.page };
-    actor.agent().map_or_else(|| Ok(Vec::new()), |agent| ledger.of(agent))
+    actor.agent().map_or_else(|| Ok(Vec::new()), |agent| ledger.of(&ledger.alone(agent)?))
 }

@@ -196,14 +196,18 @@ fn head(ctx: &Ctx<'_>, facts: &dyn Facts, thread: Thread, viewer: &Viewer) -> Re
         Some(first) => viewer.sees(&first),
         None => true,
     };
-    let shape = ThreadShape {
-        id: thread.id.to_string(),
-        subject: thread.subject.filter(|_| subject_is_visible),
-        done: thread.done,
-        messages: thread.messages.saturating_sub(hidden.len() as u64),
-        last_at: thread.last_at,
+    let shape = whole(thread);
+    let thread = ThreadShape {
+        messages: shape.messages.saturating_sub(hidden.len() as u64),
+        subject: shape.subject.filter(|_| subject_is_visible),
+        ..shape
     };
-    Ok(Some(Head { thread: shape, participants, visible }))
+    Ok(Some(Head { thread, participants, visible }))
+}
+
+fn whole(thread: Thread) -> ThreadShape {
+    let Thread { id, subject, done, messages, last_at, .. } = thread;
+    ThreadShape { id: id.to_string(), subject, done, messages, last_at }
 }
 
 /// A thread as a row of a list.
@@ -213,6 +217,10 @@ pub(super) fn thread_shape(
     thread: Thread,
     viewer: &Viewer,
 ) -> Result<Option<ThreadShape>> {
+    // From the human nothing is hidden: there is no message to look at for that.
+    if *viewer == Viewer::Human {
+        return Ok(Some(whole(thread)));
+    }
     Ok(head(ctx, facts, thread, viewer)?.map(|head| head.thread))
 }
 

@@ -32,7 +32,7 @@ const EVENTS: usize = 100;
 /// How many events an agent's page shows, and a moment of a day around it.
 const FEW: usize = 20;
 /// A page of a history in which few events are wanted ends after this time, and says where to go on.
-const PATIENCE: Span = Span::millis(60);
+const PATIENCE: Span = Span::millis(40);
 
 pub fn routes() -> Router<Arc<Shared>> {
     Router::new()

@@ -9,6 +9,7 @@ use super::Looking;
 use super::tree::{self, Branch, Drawn};
 use crate::domain::ack::Ack;
 use crate::domain::agent::{Agent, Standing};
+use crate::domain::contact::Link;
 use crate::domain::event::Number;
 use crate::domain::message::Message;
 use crate::domain::name::Party;
@@ -16,14 +17,15 @@ use crate::domain::reservation::Reservation;
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
 use crate::store::{Result, Size};
-use crate::verbs::debt::DebtItem;
-use crate::verbs::{actor, link};
+use crate::verbs::debt::{DebtItem, Everybody};
 use crate::wire::v1::{AgentShape, ClaimShape, LinkShape};
 
 /// As many claims and folders as a screen has room for.
 const TREE: usize = 120;
 /// As many acknowledgements are looked at as anybody reads.
 const ACKS: usize = 50;
+/// Of what is owed, the most pressing; `look debt` has it all.
+const DEBT: usize = 50;
 /// Unread mail is counted no further than this.
 const UNREAD: usize = 100;
 
@@ -81,29 +83,26 @@ pub struct AckShape {
     pub overdue: bool,
 }
 
-/// What the status has looked at already.
-pub(super) struct Seen<'a> {
-    pub agents: &'a [Agent],
-    pub claims: &'a [Reservation],
-    pub contested: &'a [(Number, Number)],
-    pub debt: Vec<DebtItem>,
-    pub requests: Vec<LinkShape>,
-}
-
-pub(super) fn now(looking: &Looking<'_>, seen: Seen<'_>, shown: &[AgentShape]) -> Result<Now> {
-    let contested: HashSet<Number> = seen.contested.iter().flat_map(|(one, other)| [*one, *other]).collect();
+pub(super) fn now(
+    looking: &Looking<'_>,
+    everybody: &Everybody,
+    mut debt: Vec<DebtItem>,
+    shown: &[AgentShape],
+) -> Result<Now> {
+    let contested: HashSet<Number> =
+        everybody.pairs.iter().flat_map(|(_, mine, theirs)| [mine.id, theirs.id]).collect();
     let (acks, owed) = acks(looking)?;
-    let acks_total = owed.values().sum();
-    let standing = |agent: &Agent| actor::state(looking.ctx, agent);
+    debt.truncate(DEBT);
+    let shape = |link: &Link| LinkShape::of(link, looking.ctx.now);
     Ok(Now {
-        busy: busy(looking, &seen, shown, &contested, &owed)?,
+        busy: busy(looking, everybody, shown, &contested, &owed)?,
         waits: waits(looking),
-        tree: draw(seen.claims, shown, &contested),
+        tree: draw(&everybody.claims, shown, &contested),
         acks,
-        acks_total,
-        requests: seen.requests,
-        debt: seen.debt,
-        retired: seen.agents.iter().filter(|agent| standing(agent) == Standing::Retired).count(),
+        acks_total: owed.values().sum(),
+        requests: everybody.requests.iter().take(looking.limit).map(shape).collect(),
+        debt,
+        retired: everybody.agents.iter().filter(|known| known.state == Standing::Retired).count(),
         store: looking.ctx.store.size(),
     })
 }
@@ -116,18 +115,19 @@ pub(super) fn sort(agents: &mut [AgentShape]) {
 
 fn busy(
     looking: &Looking<'_>,
-    seen: &Seen<'_>,
+    everybody: &Everybody,
     shown: &[AgentShape],
     contested: &HashSet<Number>,
     owed: &HashMap<String, usize>,
 ) -> Result<Vec<Busy>> {
     let mut held: HashMap<&str, (usize, usize)> = HashMap::new();
-    for claim in seen.claims {
+    for claim in &everybody.claims {
         let count = held.entry(claim.holder.as_str()).or_default();
         count.0 += 1;
         count.1 += usize::from(contested.contains(&claim.id));
     }
-    let by_name: HashMap<&str, &Agent> = seen.agents.iter().map(|agent| (agent.name.as_str(), agent)).collect();
+    let by_name: HashMap<&str, &Agent> =
+        everybody.agents.iter().map(|known| (known.agent.name.as_str(), &known.agent)).collect();
     let mut busy = Vec::new();
     for shape in shown {
         let (claims, contested) = held.get(shape.name.as_str()).copied().unwrap_or_default();
@@ -203,14 +203,4 @@ fn ack(looking: &Looking<'_>, message: &Message, by: &Party) -> Option<AckShape>
         due: *due,
         overdue: ack.is_overdue(looking.ctx.now),
     })
-}
-
-/// Requests for contact that somebody here has yet to answer.
-pub(super) fn requests(looking: &Looking<'_>, agents: &[Agent]) -> Result<Vec<LinkShape>> {
-    let mut requests = Vec::new();
-    for agent in agents {
-        let pending = link::pending_for(looking.facts, &Party::Agent(agent.name.clone()), looking.ctx.now)?;
-        requests.extend(pending.iter().map(|link| LinkShape::of(link, looking.ctx.now)));
-    }
-    Ok(requests)
 }

@@ -8,7 +8,6 @@ use crate::domain::agent::Standing;
 use crate::domain::event::Number;
 use crate::domain::message::Message;
 use crate::domain::name::Party;
-use crate::domain::reservation::Reservation;
 use crate::installation::Question;
 use crate::store::{InboxQuery, Result};
 use crate::verbs::actor::Actor;
@@ -47,30 +46,22 @@ pub struct Status {
 
 pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, input: &Input) -> Result<Outcome> {
     let (ctx, facts) = (looking.ctx, looking.facts);
-    let agents = facts.agents()?;
-    let claims: Vec<Reservation> = facts.claims()?.into_iter().filter(|claim| claim.is_live(ctx.now)).collect();
-    let (requests, debt) = (now::requests(looking, &agents)?, debt(looking)?);
-    let (mut contested, mut pairs) = (Vec::new(), Vec::new());
-    for (pair, mine, theirs) in ledger(looking).pairs(&agents)? {
-        contested.push(pair);
-        pairs.push((mine.id, theirs.id));
-    }
-    let mut shown: Vec<AgentShape> = agents
-        .iter()
-        .map(|agent| super::agent_shape(ctx, agent))
-        .filter(|shape| shape.state != Standing::Retired.as_str())
-        .collect();
+    let everybody = ledger(looking).everybody()?;
+    let debt = ledger(looking).all(&everybody)?;
+    let here = everybody.agents.iter().filter(|known| known.state != Standing::Retired);
+    let mut shown: Vec<AgentShape> =
+        here.map(|known| AgentShape::of(&known.agent, known.state, known.alive, known.seen_at)).collect();
     let mut status = Status {
         project: ctx.project.to_string(),
         tip: facts.tip()?.number,
         agents: Vec::new(),
-        live_claims: claims.len(),
-        contested,
+        live_claims: everybody.claims.len(),
+        contested: everybody.pairs.iter().map(|(pair, _, _)| pair.clone()).collect(),
         open_threads: facts.open_threads()?,
         unread: actor.map(|actor| facts.unread(&actor.party(), ctx.limits.unread)).transpose()?,
         for_the_human: for_the_human(looking)?,
         questions: ctx.installation.questions(),
-        contacts_waiting: requests.len(),
+        contacts_waiting: everybody.requests.len(),
         debt: debt.len(),
         work: if input.trees { check::counted(ctx, facts, actor.and_then(Actor::agent))? } else { None },
         archive: ArchiveShape::of(ctx.store, facts)?,
@@ -78,8 +69,7 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, input: &Input
     };
     if input.wide {
         now::sort(&mut shown);
-        let seen = now::Seen { agents: &agents, claims: &claims, contested: &pairs, debt, requests };
-        status.now = Some(Box::new(now::now(looking, seen, &shown)?));
+        status.now = Some(Box::new(now::now(looking, &everybody, debt, &shown)?));
     }
     status.agents = shown;
     Ok(Outcome::Status(Box::new(status)))
@@ -100,5 +90,6 @@ fn ledger<'a>(looking: &'a Looking<'_>) -> Ledger<'a> {
 }
 
 pub(super) fn debt(looking: &Looking<'_>) -> Result<Vec<DebtItem>> {
-    ledger(looking).all()
+    let ledger = ledger(looking);
+    ledger.all(&ledger.everybody()?)
 }

@@ -1,9 +1,12 @@
 //! Who has written to whom of late.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Looking, Outcome};
 use crate::domain::event::Number;
+use crate::domain::name::Party;
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
 use crate::store::{EventQuery, Result};
@@ -33,21 +36,19 @@ pub struct Pair {
 pub(super) fn look(looking: &Looking<'_>) -> Result<Outcome> {
     let after = looking.facts.tip()?.number.saturating_sub(REACH);
     let first = looking.facts.events(&EventQuery::between(after, after + 1))?;
-    let mut traffic: Vec<Pair> = Vec::new();
+    let mut pairs: HashMap<(Party, Party), Pair> = HashMap::new();
     for mail in looking.facts.traffic(after)? {
         // A blind copy is known to its parties and the human: only the human is told of those of all.
         if mail.blind && looking.viewer != Viewer::Human {
             continue;
         }
         let (from, to) = (mail.from.to_string(), mail.to.to_string());
-        match traffic.iter_mut().find(|pair| pair.from == from && pair.to == to) {
-            Some(pair) => {
-                pair.messages += mail.messages;
-                pair.newest = pair.newest.max(mail.newest);
-            }
-            None => traffic.push(Pair { from, to, messages: mail.messages, newest: mail.newest }),
-        }
+        let none = || Pair { from, to, messages: 0, newest: 0 };
+        let pair = pairs.entry((mail.from, mail.to)).or_insert_with(none);
+        pair.messages += mail.messages;
+        pair.newest = pair.newest.max(mail.newest);
     }
+    let mut traffic: Vec<Pair> = pairs.into_values().collect();
     traffic.sort_by(|one, other| (other.messages, other.newest).cmp(&(one.messages, one.newest)));
     traffic.truncate(looking.limit);
     Ok(Outcome::Traffic(Box::new(Traffic { traffic, since: first.first().map(|event| event.payload.at) })))
