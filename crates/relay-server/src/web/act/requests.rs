@@ -81,8 +81,10 @@ mod tests {
 
     use super::*;
 
+    type Made = fn(&Form) -> Result<Request>;
+
     #[track_caller]
-    fn check(made: fn(&Form) -> Result<Request>, form: &str, expected: Value) {
+    fn check(made: Made, form: &str, expected: &Value) {
         let request = made(&Form::parse(form.as_bytes())).unwrap_or_else(|refusal| panic!("{form}: {refusal}"));
         let said = serde_json::to_value(request).unwrap_or_default();
         for (name, value) in expected.as_object().into_iter().flatten() {
@@ -95,28 +97,32 @@ mod tests {
         check(
             send,
             "to=BlueLake,+RedForest&to=GreenField&subject=+S+&body=a%0D%0Ab&thread=bd-1&ack_required=on&ack_within=2h&importance=high",
-            json!({"verb": "send", "to": ["BlueLake", "RedForest", "GreenField"], "subject": "S", "body": "a\nb", "thread": "bd-1",
+            &json!({"verb": "send", "to": ["BlueLake", "RedForest", "GreenField"], "subject": "S", "body": "a\nb", "thread": "bd-1",
                    "ack_required": true, "importance": "high"}),
         );
-        check(send, "to=@all&body=b&ack_within=2h", json!({"to": ["@all"], "ack_required": false, "ack_within": null}));
-        check(send, "reply_to=128&body=b&to=&thread=", json!({"to": [], "reply_to": 128, "thread": null}));
-        check(ack, "id=1&id=%232", json!({"verb": "ack", "ids": [1, 2], "read": false}));
-        check(ack, "id=1&read=on", json!({"read": true}));
+        check(
+            send,
+            "to=@all&body=b&ack_within=2h",
+            &json!({"to": ["@all"], "ack_required": false, "ack_within": null}),
+        );
+        check(send, "reply_to=128&body=b&to=&thread=", &json!({"to": [], "reply_to": 128, "thread": null}));
+        check(ack, "id=1&id=%232", &json!({"verb": "ack", "ids": [1, 2], "read": false}));
+        check(ack, "id=1&read=on", &json!({"read": true}));
         check(
             link,
             "target=Blue&id=5&answer=accept",
-            json!({"verb": "link", "target": "Blue", "id": 5, "accept": true, "block": false}),
+            &json!({"verb": "link", "target": "Blue", "id": 5, "accept": true, "block": false}),
         );
-        check(link, "target=Blue&answer=block", json!({"accept": false, "block": true}));
-        check(release, "id=57&why=w", json!({"verb": "release", "id": [57], "force": true, "why": "w"}));
-        check(retire, "name=BlueLake", json!({"verb": "standing", "action": "retire", "name": "BlueLake"}));
-        check(suspend, "name=BlueLake", json!({"action": "suspend"}));
-        check(suspend, "name=BlueLake&lift=1", json!({"action": "reinstate"}));
+        check(link, "target=Blue&answer=block", &json!({"accept": false, "block": true}));
+        check(release, "id=57&why=w", &json!({"verb": "release", "id": [57], "force": true, "why": "w"}));
+        check(retire, "name=BlueLake", &json!({"verb": "standing", "action": "retire", "name": "BlueLake"}));
+        check(suspend, "name=BlueLake", &json!({"action": "suspend"}));
+        check(suspend, "name=BlueLake&lift=1", &json!({"action": "reinstate"}));
     }
 
     #[test]
     fn what_is_no_request_is_refused() {
-        let cases: [(fn(&Form) -> Result<Request>, &str); 7] = [
+        let cases: [(Made, &str); 7] = [
             (send, "to=BlueLake&body=b&importance=huge"),
             (send, "to=BlueLake&body=b&thread=%2F%2F"),
             (send, "reply_to=seven&body=b"),
