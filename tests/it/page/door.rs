@@ -41,13 +41,19 @@ fn without_a_session_every_page_says_how_it_is_opened() {
         let reply = server.request("GET", path, &[], "");
         assert_eq!(reply.status, 401, "{path}: {reply:?}");
         assert!(reply.text.contains("relay serve --open"), "{path}: {}", reply.text);
+        // A link from elsewhere brings no cookie, and one from here does.
+        assert!(reply.text.contains(&format!("href=\"{path}\">Go on")), "{path}: {}", reply.text);
         assert!(!reply.text.contains(&bus.key()), "a stranger learns no name: {}", reply.text);
         check_headers(&reply);
     }
     let own = [FORM, ("origin", server.url.as_str())];
     for path in ["/leave", &format!("{place}/send"), &format!("{place}/step"), "/nothing"] {
-        assert_eq!(server.request("POST", path, &own, "csrf=1").status, 401, "{path}");
+        let reply = server.request("POST", path, &own, "csrf=1");
+        assert_eq!((reply.status, reply.text.contains("Go on")), (401, false), "{path}");
     }
+    let elsewhere =
+        server.raw(&format!("GET //evil.example/ HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address()));
+    assert!(elsewhere.starts_with("HTTP/1.1 401") && !elsewhere.contains("//evil.example"), "{elsewhere}");
     assert_eq!(server.request("GET", "/open", &[], "").status, 200);
 }
 

@@ -49,7 +49,7 @@ async fn came_in(shared: &Shared, request: Request) -> Result<Request, Turned> {
 /// The session that a request shows. What acts also shows that a page of that very session made it.
 pub async fn session(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let Some(session) = shared.visitors.shown(request.headers(), shared.desk.now()) else {
-        return refused::closed(&shared, request.uri());
+        return refused::closed(&shared, is_a_look(&request).then(|| request.uri()));
     };
     if let Err((status, refusal)) = is_of(&session, &request) {
         shared.porter.turned_away(&shared.desk, request.uri().path(), &refusal);

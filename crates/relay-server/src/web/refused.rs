@@ -68,9 +68,10 @@ impl Again {
     }
 }
 
-/// Who has no session, and how to begin one.
-pub fn closed(shared: &Shared, asked: &Uri) -> Response {
-    let asked = asked.path_and_query().map(axum::http::uri::PathAndQuery::as_str).filter(|path| is_path(path));
+/// Who has no session, and how to begin one; with the page that they asked for, where they only wanted to look.
+pub fn closed(shared: &Shared, asked: Option<&Uri>) -> Response {
+    let asked =
+        asked.and_then(Uri::path_and_query).map(axum::http::uri::PathAndQuery::as_str).filter(|path| is_path(path));
     let why = "Nobody has opened it in this browser, or that was more than twelve hours ago, or the server was started anew since.";
     without_session(shared, "This page is closed", why, asked)
 }

@@ -45,7 +45,7 @@ impl FromRequestParts<Arc<Shared>> for Visit {
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> std::result::Result<Self, Response> {
         let refuse = |status, refusal: &Refusal| refused::outside(shared, status, refusal);
         let Some(session) = parts.extensions.get::<Arc<Session>>().cloned() else {
-            return Err(refused::closed(shared, &parts.uri));
+            return Err(refused::closed(shared, None));
         };
         let known = shared.desk.projects().await;
         let known = known.map_err(|refusal| refuse(StatusCode::INTERNAL_SERVER_ERROR, &refusal))?;
