@@ -110,6 +110,7 @@ function isTyped(region) {
 let asking = false;
 let again = false;
 async function refresh() {
+  if (!$("[data-live]")) return;
   if (asking) return void (again = true);
   asking = true;
   try {

@@ -34,3 +34,8 @@ use askama::Template;
 fn text(page: &impl Template) -> String {
     page.render().unwrap_or_else(|fault| format!("this page could not be written: {fault}"))
 }
+
+/// As many as a screen has room for.
+fn first<T>(all: &[T], most: usize) -> &[T] {
+    &all[..all.len().min(most)]
+}

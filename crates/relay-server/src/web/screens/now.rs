@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use relay_core::domain::event::Number;
 use relay_core::store::Size;
 use relay_core::verbs::debt::DebtItem;
 use relay_core::verbs::look::{AckShape, Branch, Busy, Now, Status, WaitShape};
-use relay_core::wire::v1::{AgentShape, LinkShape, MessageShape};
+use relay_core::wire::v1::{AgentShape, ContestedShape, LinkShape, MessageShape};
 
 use super::tree::Tree;
-use super::{filters, text};
+use super::{filters, first, text};
 use crate::web::frame::Frame;
 
 /// As many agents as are shown at once; the others have a page of their own.
@@ -24,18 +23,17 @@ struct Screen<'a> {
     frame: &'a Frame<'a>,
     status: &'a Status,
     now: &'a Now,
-    alive: usize,
     asked: &'a [MessageShape],
     unasked: usize,
     requests: &'a [LinkShape],
+    contested: &'a [ContestedShape],
+    waits: &'a [WaitShape],
     acks: &'a [AckShape],
     debt: &'a [DebtItem],
     rows: Vec<Row<'a>>,
     /// Agents that are not shown.
     more: usize,
     tree: Tree<'a>,
-    /// Who holds which of the claims that are drawn.
-    holders: HashMap<Number, &'a str>,
 }
 
 /// An agent, with what it is at.
@@ -49,27 +47,21 @@ struct Row<'a> {
 pub fn page(frame: &Frame<'_>, status: &Status) -> String {
     let nothing = nothing();
     let now = status.now.as_deref().unwrap_or(&nothing);
-    let mut holders = HashMap::new();
-    gather(&now.tree, &mut holders);
     text(&Screen {
         frame,
         status,
         now,
-        alive: status.agents.iter().filter(|agent| standing(agent) == "alive").count(),
         asked: first(&status.for_the_human, ROWS),
         unasked: status.for_the_human.len().saturating_sub(ROWS),
         requests: first(&now.requests, ROWS),
+        contested: first(&status.contested, ROWS),
+        waits: first(&now.waits, ROWS),
         acks: first(&now.acks, ROWS),
         debt: first(&now.debt, ROWS),
         rows: rows(status, now),
         more: status.agents.len().saturating_sub(AGENTS),
         tree: Tree { frame, branch: &now.tree, acts: true },
-        holders,
     })
-}
-
-fn first<T>(all: &[T], most: usize) -> &[T] {
-    &all[..all.len().min(most)]
 }
 
 /// How an agent stands, in one word.
@@ -93,13 +85,6 @@ fn rows<'a>(status: &'a Status, now: &'a Now) -> Vec<Row<'a>> {
     status.agents.iter().take(AGENTS).map(row).collect()
 }
 
-fn gather<'a>(branch: &'a Branch, holders: &mut HashMap<Number, &'a str>) {
-    holders.extend(branch.leaves.iter().map(|leaf| (leaf.claim.id, leaf.claim.holder.as_str())));
-    for below in &branch.branches {
-        gather(below, holders);
-    }
-}
-
 /// Of a status that was not asked for all this.
 fn nothing() -> Now {
     Now {
@@ -120,7 +105,8 @@ impl Screen<'_> {
         self.status.for_the_human.len() + self.now.requests.len() + self.status.questions.len()
     }
 
-    fn holder(&self, claim: &Number) -> Option<&str> {
-        self.holders.get(claim).copied()
+    /// How many agents stand so.
+    fn count(&self, word: &str) -> usize {
+        self.status.agents.iter().filter(|agent| standing(agent) == word).count()
     }
 }

@@ -287,7 +287,7 @@ pub fn status(words: &Words) -> Status {
         live_claims: 6,
         contested: vec![ContestedShape {
             mine: 12,
-            pattern: "src/auth/**".to_owned(),
+            pattern: format!("src/auth/** ({})", words.name),
             id: 14,
             holder: "RedForest".to_owned(),
             overlaps: words.path.to_owned(),

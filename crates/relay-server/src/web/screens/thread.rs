@@ -4,10 +4,10 @@ use askama::Template;
 use relay_core::domain::delivery::State;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Timestamp;
-use relay_core::verbs::prepare::ThreadView;
-use relay_core::wire::v1::{MessageShape, RecipientShape};
+use relay_core::verbs::prepare::{OwedAck, ThreadView};
+use relay_core::wire::v1::{ClaimShape, MessageShape, RecipientShape};
 
-use super::{filters, text};
+use super::{filters, first, text};
 use crate::web::frame::Frame;
 use crate::web::markdown::{self, Markup};
 
@@ -21,11 +21,17 @@ struct Screen<'a> {
     waiting: Option<&'a MessageShape>,
     /// The message that an answer goes to.
     answered: Option<&'a MessageShape>,
-    /// Everybody here but the human.
+    participants: &'a [String],
+    /// Those of them who are not the human.
     others: Vec<&'a str>,
+    claims: &'a [ClaimShape],
+    owed: &'a [OwedAck],
     /// The newest messages are on another page.
     is_old: bool,
 }
+
+/// As many participants and claims as stand beside a conversation.
+const BESIDE: usize = 50;
 
 /// A message as it is shown.
 pub struct Letter<'a> {
@@ -40,9 +46,21 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
     let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message) };
     let letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
     let waiting = letters.iter().rev().find(|letter| letter.waits_for_the_human()).map(|letter| letter.message);
-    let others = view.participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
+    let participants = first(&view.participants, BESIDE);
+    let others = participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
     let answered = waiting.or(view.messages.last());
-    text(&Screen { frame, view, answered, waiting, letters, others, is_old: frame.is_further() })
+    text(&Screen {
+        frame,
+        view,
+        answered,
+        waiting,
+        letters,
+        participants,
+        others,
+        claims: first(&view.reservations, BESIDE),
+        owed: first(&view.acks_owed, BESIDE),
+        is_old: frame.is_further(),
+    })
 }
 
 impl Screen<'_> {

@@ -35,6 +35,8 @@ struct Screen<'a> {
     draft: &'a Draft,
     agents: Vec<&'a AgentShape>,
     more: usize,
+    /// How many of all may act.
+    able: usize,
     /// Recipients that have no box.
     named: String,
     importances: [&'static str; 4],
@@ -43,9 +45,11 @@ struct Screen<'a> {
 
 pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Option<Trouble<'_>>) -> String {
     let mut shown: Vec<&AgentShape> = agents.iter().filter(|agent| standing(agent) != "retired").collect();
+    // Where not all have a box those have one who were seen last; they stand where one looks for a name.
     shown.sort_by_key(|agent| (!agent.alive, std::cmp::Reverse(agent.seen_at)));
     let more = shown.len().saturating_sub(BOXES);
     shown.truncate(BOXES);
+    shown.sort_by_key(|agent| agent.name.to_lowercase());
     let has_box = |name: &str| !shown.is_empty() && (name == "@all" || shown.iter().any(|agent| agent.name == name));
     let named: Vec<&str> = draft.to.iter().map(String::as_str).filter(|name| !has_box(name)).collect();
     text(&Screen {
@@ -54,6 +58,7 @@ pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Op
         named: named.join(", "),
         agents: shown,
         more,
+        able: agents.iter().filter(|agent| ["alive", "silent"].contains(&standing(agent))).count(),
         importances: Importance::ALL.map(Importance::as_str),
         trouble,
     })
