@@ -60,9 +60,10 @@ function become(old, fresh) {
     attributes(old, fresh, ["value", "checked"]);
   } else {
     attributes(old, fresh, ["open", "class"]);
+    // A picture's class is no text.
     const own = [...old.classList].filter((name) => OWN.includes(name));
-    const wanted = [fresh.className, ...own].filter(Boolean).join(" ");
-    if (old.className !== wanted && (old.className || wanted)) old.setAttribute("class", wanted);
+    const wanted = [...fresh.classList, ...own].join(" ");
+    if (wanted !== (old.getAttribute("class") ?? "")) old.setAttribute("class", wanted);
     children(old, fresh);
   }
 }

@@ -14,6 +14,8 @@ use crate::web::frame::Frame;
 
 /// As many agents as are shown at once; the others have a page of their own.
 const AGENTS: usize = 40;
+/// As many questions and requests, which take the most room.
+const ASKED: usize = 12;
 /// As many of everything else.
 const ROWS: usize = 20;
 
@@ -51,9 +53,9 @@ pub fn page(frame: &Frame<'_>, status: &Status) -> String {
         frame,
         status,
         now,
-        asked: first(&status.for_the_human, ROWS),
-        unasked: status.for_the_human.len().saturating_sub(ROWS),
-        requests: first(&now.requests, ROWS),
+        asked: first(&status.for_the_human, ASKED),
+        unasked: status.for_the_human.len().saturating_sub(ASKED),
+        requests: first(&now.requests, ASKED),
         contested: first(&status.contested, ROWS),
         waits: first(&now.waits, ROWS),
         acks: first(&now.acks, ROWS),

@@ -46,9 +46,7 @@ struct Bar {
     x: usize,
     y: u64,
     height: u64,
-    hour: usize,
     title: String,
-    is_named: bool,
 }
 
 /// There is no moment on a day without events.
@@ -77,7 +75,7 @@ fn bars(hours: &[Number]) -> Vec<Bar> {
     let bar = |(hour, count): (usize, &Number)| {
         let height = if *count == 0 { 0 } else { (count * HEIGHT / most).max(2) };
         let title = format!("{}, {hour}:00 to {}:00", words::counted(&count.to_string(), "event"), hour + 1);
-        Bar { x: hour * 30, y: HEIGHT + 4 - height, height, hour, title, is_named: hour % 3 == 0 }
+        Bar { x: hour * 30 + 2, y: HEIGHT + 4 - height, height, title }
     };
     hours.iter().enumerate().map(bar).collect()
 }

@@ -250,15 +250,20 @@ fn a_reply_goes_to_whoever_asked_and_acknowledges_it() {
 
 #[test]
 fn a_copy_says_how_far_it_has_come() {
-    let check = |state, expected: &[(&str, &str)]| {
+    let check = |state, ack_required, expected: &[(&str, &str)]| {
         let message = samples::message(1, "A", &[("B", state)], &PLAIN);
-        let steps: Vec<_> = thread::way(&message.recipients[0]).iter().map(|step| (step.word, step.class)).collect();
+        let way = thread::way(&message.recipients[0], ack_required);
+        let steps: Vec<_> = way.iter().map(|step| (step.word, step.class)).collect();
         assert_eq!(steps, expected);
     };
-    check(State::Held, &[("held", "warn")]);
-    check(State::Lapsed, &[("lapsed", "bad")]);
-    check(State::Stored, &[("stored", "done"), ("surfaced", "ahead"), ("read", "ahead"), ("acked", "ahead")]);
-    check(State::Acked, &[("stored", "done"), ("surfaced", "done"), ("read", "done"), ("acked", "done")]);
+    let (stored, surfaced, read) = (("stored", "done"), ("surfaced", "done"), ("read", "done"));
+    check(State::Held, true, &[("held", "warn")]);
+    check(State::Lapsed, true, &[("lapsed", "bad")]);
+    check(State::Stored, true, &[stored, ("not surfaced yet", "ahead")]);
+    check(State::Surfaced, true, &[stored, surfaced, ("not read yet", "ahead")]);
+    check(State::Read, true, &[stored, surfaced, read, ("not acked yet", "ahead")]);
+    check(State::Read, false, &[stored, surfaced, read]);
+    check(State::Acked, true, &[stored, surfaced, read, ("acked", "done")]);
 }
 
 #[test]

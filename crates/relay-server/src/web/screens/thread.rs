@@ -95,26 +95,26 @@ fn repeats(message: &MessageShape, subject: Option<&str>) -> bool {
 /// A step on the way of a copy.
 pub struct Step {
     pub word: &'static str,
-    /// Whether it was taken.
     pub class: &'static str,
     pub at: Option<Timestamp>,
 }
 
-/// How far a copy has come.
-pub fn way(copy: &RecipientShape) -> Vec<Step> {
-    let step = |word, state: State, at| {
-        let class = if copy.state >= state { "done" } else { "ahead" };
-        Step { word, class, at }
-    };
-    if copy.state == State::Held || copy.state == State::Lapsed {
-        let lapsed = Step { word: "lapsed", class: "bad", at: None };
-        let held = Step { word: "held", class: "warn", at: None };
-        return vec![if copy.state == State::Held { held } else { lapsed }];
+/// How far a copy has come: the steps that it took, and the next that is waited for.
+pub fn way(copy: &RecipientShape, ack_required: bool) -> Vec<Step> {
+    match copy.state {
+        State::Held => return vec![Step { word: "held", class: "warn", at: None }],
+        State::Lapsed => return vec![Step { word: "lapsed", class: "bad", at: None }],
+        _ => {}
     }
-    vec![
-        step("stored", State::Stored, None),
-        step("surfaced", State::Surfaced, copy.surfaced_at),
-        step("read", State::Read, copy.read_at),
-        step("acked", State::Acked, copy.acked_at),
-    ]
+    let all = [
+        (State::Stored, "stored", "", None),
+        (State::Surfaced, "surfaced", "not surfaced yet", copy.surfaced_at),
+        (State::Read, "read", "not read yet", copy.read_at),
+        (State::Acked, "acked", "not acked yet", copy.acked_at),
+    ];
+    let taken = all.iter().filter(|(state, ..)| copy.state >= *state);
+    let mut way: Vec<Step> = taken.map(|(_, word, _, at)| Step { word, class: "done", at: *at }).collect();
+    let ahead = all.iter().find(|(state, ..)| copy.state < *state && (*state != State::Acked || ack_required));
+    way.extend(ahead.map(|(_, _, word, _)| Step { word, class: "ahead", at: None }));
+    way
 }
