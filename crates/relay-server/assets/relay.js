@@ -172,7 +172,7 @@ function follow(address) {
     shows("on", "live");
     refresh();
   };
-  stream.addEventListener("changed", refresh);
+  stream.addEventListener("changed", () => document.hidden || refresh());
   stream.onerror = () => {
     since ??= new Date(now()).toLocaleTimeString();
     shows("off", `not live since ${since}`);
