@@ -141,7 +141,7 @@ impl Fill {
         let from = usize::try_from(self.next(agents)).unwrap();
         let to = (from + 1 + usize::try_from(self.next(agents - 1)).unwrap()) % self.agents;
         let (from, to) = (Party::Agent(name(from + 1)), Party::Agent(name(to + 1)));
-        let to = if self.crowd && index % (of / 20).max(1) == 0 { Party::Human } else { to };
+        let to = if self.crowd && index.is_multiple_of((of / 20).max(1)) { Party::Human } else { to };
         let thread = format!("task-{}", self.next(if self.prose { THREADS / 100 } else { THREADS }));
         let subject = self.words(5);
         let body = if self.prose { self.sentences(460) } else { self.words(80) };

@@ -49,7 +49,7 @@ pub(super) fn look(looking: &Looking<'_>) -> Result<Outcome> {
         pair.newest = pair.newest.max(mail.newest);
     }
     let mut traffic: Vec<Pair> = pairs.into_values().collect();
-    traffic.sort_by(|one, other| (other.messages, other.newest).cmp(&(one.messages, one.newest)));
+    traffic.sort_by_key(|pair| std::cmp::Reverse((pair.messages, pair.newest)));
     traffic.truncate(looking.limit);
     Ok(Outcome::Traffic(Box::new(Traffic { traffic, since: first.first().map(|event| event.payload.at) })))
 }

@@ -87,7 +87,7 @@ pub fn claim(id: u64, pattern: &str, holder: &str, exclusive: bool, words: &Word
         holder: holder.to_owned(),
         exclusive,
         expires_at: ago(-38),
-        reason: (id % 2 == 0).then(|| words.thread.to_owned()),
+        reason: id.is_multiple_of(2).then(|| words.thread.to_owned()),
         generation: 0,
     }
 }
@@ -173,7 +173,7 @@ pub fn event(number: u64, kind: &str, words: &Words) -> EventShape {
     EventShape {
         number,
         at: ago(90 - i64::try_from(number).unwrap_or(0)),
-        actor: if number % 5 == 0 { "human".to_owned() } else { words.name.to_owned() },
+        actor: if number.is_multiple_of(5) { "human".to_owned() } else { words.name.to_owned() },
         kind: kind.to_owned(),
         text: format!("wrote to RedForest in {}", words.thread),
         data: json!({ "subject": words.text, "thread": words.thread, "why": words.text, "patterns": [words.path] }),
@@ -182,7 +182,7 @@ pub fn event(number: u64, kind: &str, words: &Words) -> EventShape {
 
 pub fn events(words: &Words) -> Vec<EventShape> {
     (30..46)
-        .map(|number| event(number, if number % 3 == 0 { "reservation_released" } else { "message_sent" }, words))
+        .map(|number| event(number, if number.is_multiple_of(3) { "reservation_released" } else { "message_sent" }, words))
         .collect()
 }
 
