@@ -182,7 +182,9 @@ pub fn event(number: u64, kind: &str, words: &Words) -> EventShape {
 
 pub fn events(words: &Words) -> Vec<EventShape> {
     (30..46)
-        .map(|number| event(number, if number.is_multiple_of(3) { "reservation_released" } else { "message_sent" }, words))
+        .map(|number| {
+            event(number, if number.is_multiple_of(3) { "reservation_released" } else { "message_sent" }, words)
+        })
         .collect()
 }
 

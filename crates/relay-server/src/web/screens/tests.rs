@@ -52,7 +52,12 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
         ("threads", shown(Screen::Threads, "/t", &|frame| threads::page(frame, &[samples::shape(words)], Some(7)))),
         ("thread", shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words)))),
         ("message", shown(Screen::Threads, "/m/45", &|frame| message::page(frame, &letter))),
-        ("search", shown(Screen::Search, "/s", &|frame| search::page(frame, words.text, &[letter.clone()], Some(7)))),
+        (
+            "search",
+            shown(Screen::Search, "/s", &|frame| {
+                search::page(frame, words.text, std::slice::from_ref(&letter), Some(7))
+            }),
+        ),
         ("agents", shown(Screen::Agents, "/a", &|frame| agents::page(frame, &status.agents, "", 1))),
         ("agent", shown(Screen::Agents, "/a/1", &|frame| agent::page(frame, &about))),
         ("contacts", shown(Screen::Contacts, "/c", &|frame| contacts::page(frame, &links, Some(7)))),
@@ -229,8 +234,9 @@ fn a_page_weighs_little() {
 #[test]
 fn the_words_that_were_looked_for_are_marked() {
     let letter = samples::message(45, "RedForest", &[], &PLAIN);
-    let found =
-        |words: &str| framed(Screen::Search, "/s", None, |frame| search::page(frame, words, &[letter.clone()], None));
+    let found = |words: &str| {
+        framed(Screen::Search, "/s", None, |frame| search::page(frame, words, std::slice::from_ref(&letter), None))
+    };
     assert!(found("EXPIRE early!").contains("Sessions <mark>expire</mark> too <mark>early</mark>"));
     assert!(found("expir").contains("Sessions expire too early"));
     assert!(found("elsewhere").contains("found in its text"));
