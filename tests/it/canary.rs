@@ -396,8 +396,9 @@ fn listed() -> BTreeSet<String> {
 fn every_command_is_put_to_the_test() {
     let mut tried: BTreeSet<String> = COMMANDS.iter().map(|(_, args)| args[0].to_owned()).collect();
     tried.remove("--version");
-    // The demo runs git on a repository of its own; `help` is not relay's; a server and hooks have tests of their own.
-    tried.extend(["demo", "help", "hook", "serve"].map(str::to_owned));
+    // The demo runs git on a repository of its own; `help` is not relay's; a server and hooks have tests of their own; a live
+    // screen looks as `status` does.
+    tried.extend(["demo", "help", "hook", "serve", "watch"].map(str::to_owned));
     assert_eq!(tried, listed());
 }
 

@@ -204,3 +204,44 @@ fn a_model_is_told_where_things_stand_without_all_of_it() {
     let told = server.call("BlueLake", "look", json!({"what": ["status"]}));
     assert_eq!((&told["ok"], &told["result"]["now"]), (&json!(true), &Value::Null));
 }
+
+#[test]
+fn the_printed_page_begins_with_what_needs_a_decision_and_says_how_to_decide_it() {
+    let bus = project();
+    bus.relay("RedForest", ["policy", "contacts_only"]).success();
+    bus.relay("GoldRiver", ["link", "--target", "RedForest", "--why", "the parser"]).success();
+    let ask =
+        ["send", "--to", "human", "--thread", "bd-1", "--subject", "Which API?", "--body", "b", "--ack-within", "30m"];
+    bus.relay("BlueLake", ask).success();
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    bus.relay("GreyStone", ["reserve", "src/a.rs"]).success();
+    let _waits = bus.waiting("GreyStone", &["poll", "--wait", "10m", "--from", "BlueLake"]);
+    bus.advance(minutes(31));
+    let page = bus.text("human", ["status"]).success().stdout;
+    let parts = [
+        "For a person to decide:",
+        "Which API? [ack due 1m ago]",
+        "GoldRiver asks RedForest for contact: the parser",
+        "Agents (4):",
+        "Claims (2, 2 contested):",
+        "└─ src/",
+        "   ├─ ** contested  BlueLake",
+        "   └─ a.rs contested  GreyStone",
+        "Acks that are owed (1):",
+        "overdue 1m",
+        "Waiting:",
+        "GreyStone waits for BlueLake to write",
+        "Coordination debt (",
+        "`relay look debt` has what pays each.",
+        "Health:",
+    ];
+    let places: Vec<usize> =
+        parts.iter().map(|part| page.find(part).unwrap_or_else(|| panic!("no {part:?}:\n{page}"))).collect();
+    assert!(places.is_sorted(), "{places:?}\n{page}");
+    // What it says to type is typed.
+    let typed = |word: &str| page.lines().find(|line| line.contains(word)).unwrap().trim().to_owned();
+    let line = typed("relay message");
+    assert!(bus.type_line("", &line, "").success().stdout.contains("Which API?"));
+    bus.type_line("", &typed("relay link"), "").success();
+    assert_eq!(now(&bus, "human")["requests"], json!([]));
+}

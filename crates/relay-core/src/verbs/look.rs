@@ -362,7 +362,7 @@ impl Looking<'_> {
         Ok(Outcome::Reservations { reservations, total, after })
     }
 
-    fn live(&self, claims: Vec<Reservation>) -> Vec<ClaimShape> {
+    fn live(&self, claims: &[Reservation]) -> Vec<ClaimShape> {
         claims.iter().filter(|claim| claim.is_live(self.ctx.now)).map(ClaimShape::from).collect()
     }
 

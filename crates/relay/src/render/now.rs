@@ -274,3 +274,77 @@ fn more(text: &mut String, total: usize, shown: usize, command: &str, page: &Pag
         let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use relay_server::Speech;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn story(agents: usize, acks: usize, waits: usize, debt: usize) -> Value {
+        let names: Vec<String> = (0..agents).map(|number| format!("Agent{number:03}")).collect();
+        let long = "a long description ".repeat(20);
+        let agent =
+            |name: &String| json!({"name": name, "state": "active", "alive": true, "program": "codex", "task": long});
+        let busy = |name: &String| json!({"agent": name, "claims": 20, "contested": 1, "owes": 2, "unread": 100});
+        let ack = json!({"message": 9, "thread": "bd-1", "subject": long, "from": "Agent001", "by": "Agent002",
+            "since": "2026-11-15T00:00:00.000Z", "due": "2026-11-15T00:30:00.000Z", "overdue": true});
+        let wait = json!({"who": "Agent003", "verb": "poll", "for_whom": ["Agent004"]});
+        let item = json!({"kind": "stale_claim", "who": "Agent001", "text": "it is old", "pay": "relay release"});
+        let message = json!({"id": 12, "thread": "bd-1", "from": "Agent001", "subject": "Which?", "importance": "normal",
+            "ack_required": false, "sent_at": "2026-11-15T00:10:00.000Z", "read_at": null, "acked_at": null, "recipients": []});
+        let link = json!({"id": 30, "state": "requested", "from": "Agent001", "to": "Agent002", "by_policy": false,
+            "expires_at": "2026-11-20T00:00:00.000Z"});
+        json!({
+            "project": "/srv/app", "tip": 42, "agents": names.iter().map(agent).collect::<Vec<_>>(), "live_claims": 10_000,
+            "contested": [], "open_threads": 1, "contacts_waiting": 1, "debt": debt, "for_the_human": vec![message; 100],
+            "archive": {"number": 42, "behind": 0},
+            "now": {
+                "busy": names.iter().map(busy).collect::<Vec<_>>(), "waits": vec![wait; waits],
+                "tree": {"name": "", "path": "", "claims": 10_000, "contested": 3, "hidden": 9_990},
+                "acks": vec![ack; acks.min(50)], "acks_total": acks, "requests": vec![link; 100],
+                "debt": vec![item; debt], "retired": 7, "store": {"bytes": 1, "log_bytes": 1},
+            },
+        })
+    }
+
+    fn printed(story: Value) -> String {
+        let status: Status = serde_json::from_value(story).unwrap_or_else(|fault| panic!("{fault}"));
+        let now = status.now.clone().unwrap_or_else(|| panic!("nothing is told of now"));
+        let at = Timestamp::from_millis(1_794_704_400_000);
+        let text = page(&status, &now, &Page { now: at, boundary: "b", speech: Speech::Commands });
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn however_large_a_project_is_the_page_is_one_that_is_read() {
+        let text = printed(story(500, 2_000, 200, 300));
+        assert!(text.lines().count() < 200, "{}", text.lines().count());
+        for said in [
+            "Agents (500; 7 retired):",
+            "… and 470 more: `relay agents`",
+            "Claims (10000, 3 contested):",
+            "└─ … and 9990 more claims",
+            "Acks that are owed (2000):",
+            "… and 1985 more",
+            "… and 170 more",
+            "Coordination debt (300 items):",
+            "… and 292 more; `relay look debt` has what pays each.",
+            "… and 92 more: `relay poll --agent human`",
+            "… and 92 more: `relay look contacts --agent human`",
+            "The archive has every event.",
+        ] {
+            assert!(text.contains(said), "{said}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_page_fits_on_a_narrow_screen() {
+        let text = printed(story(3, 3, 3, 3));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}\n{text}");
+        }
+        assert!(text.contains("Agent002  Agent001  1h ago  overdue 30m  bd-1    a long descripti…"), "{text}");
+    }
+}

@@ -44,25 +44,27 @@ pub fn draw(frame: &mut Frame<'_>, seen: &Seen, state: &mut State, now: Timestam
         let text = format!("This is older, and it is tried again: {}", escape_line(text));
         cut(frame, Span::styled(text, Style::new().add_modifier(Modifier::REVERSED)).into(), complaint);
     }
-    frame.render_widget(Paragraph::new(vec![health(seen), faint(KEYS).into()]), foot);
+    for (line, row) in [health(seen), faint(KEYS).into()].into_iter().zip(foot.rows()) {
+        cut(frame, line, row);
+    }
     if state.help {
         help(frame, area);
     }
 }
 
+/// What matters most stands first, where it is not cut off.
 fn header(seen: &Seen) -> Line<'static> {
     let agents = &seen.status.agents;
     let of = |word: &str| agents.iter().filter(|agent| life(agent) == word).count();
     let overdue = seen.now.acks.iter().filter(|ack| ack.overdue).count();
-    let mut said = vec![format!("{} alive", of("alive")), format!("{} silent", of("silent"))];
+    let pressing =
+        [(panes::total(Pane::Decide, seen), "to decide"), (overdue, "overdue"), (seen.now.tree.contested, "contested")];
+    let mut said: Vec<String> =
+        pressing.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
+    said.extend([format!("{} alive", of("alive")), format!("{} silent", of("silent"))]);
     said.push(count(seen.status.live_claims, "claim"));
-    for (number, word) in [(seen.now.tree.contested, "contested"), (overdue, "overdue")] {
-        said.extend((number > 0).then(|| format!("{number} {word}")));
-    }
-    let waiting = panes::total(Pane::Decide, seen);
-    said.extend((waiting > 0).then(|| format!("{waiting} to decide")));
-    let place = format!(" at #{}: ", seen.status.tip);
-    Line::from(vec![strong(escape_line(&seen.status.project)), Span::raw(place), Span::raw(said.join(", "))])
+    let place = format!(" in {} at #{}", escape_line(&seen.status.project), seen.status.tip);
+    Line::from(vec![strong(said.join(", ")), Span::raw(place)])
 }
 
 fn health(seen: &Seen) -> Line<'static> {
@@ -130,7 +132,7 @@ fn pane(frame: &mut Frame<'_>, area: Rect, pane: Pane, seen: &Seen, state: &mut 
 fn cut(frame: &mut Frame<'_>, line: Line<'_>, row: Rect) {
     let is_longer = line.width() > usize::from(row.width);
     frame.render_widget(line, row);
-    if let Some(last) = row.columns().last().filter(|_| is_longer) {
+    if let Some(last) = row.columns().next_back().filter(|_| is_longer) {
         frame.render_widget("…", last);
     }
 }

@@ -26,10 +26,12 @@ pub fn run(app: &App) -> Result<u8> {
     // What is wrong from the start is said as everywhere else, before there is a screen.
     let mut seen = look::look(app)?;
     let mut state = State::new(environment::wants_colour(), panes::first(&seen));
-    let mut screen = Screen::enter().map_err(unshown)?;
-    let desk = Desk::open(app.globals.clone()).map_err(unshown)?;
+    // Whoever ends it is heard before the terminal is taken.
+    let desk = Desk::open(app.globals.clone()).map_err(|fault| unshown(&fault))?;
+    let mut screen = Screen::enter().map_err(|fault| unshown(&fault))?;
     loop {
-        screen.draw(|frame| draw::draw(frame, &seen, &mut state, app.clock.now())).map_err(unshown)?;
+        let drawn = screen.draw(|frame| draw::draw(frame, &seen, &mut state, app.clock.now()));
+        drawn.map_err(|fault| unshown(&fault))?;
         match desk.next() {
             News::Seen(Ok(anew)) => (seen, state.trouble) = (*anew, None),
             News::Seen(Err(refusal)) => state.trouble = Some(format!("{}: {refusal}", refusal.code)),
@@ -37,7 +39,7 @@ pub fn run(app: &App) -> Result<u8> {
             News::Key(key) => match state.press(key) {
                 Act::Nothing => {}
                 Act::Look => desk.look(),
-                Act::Suspend => screen.suspend().map_err(unshown)?,
+                Act::Suspend => screen.suspend().map_err(|fault| unshown(&fault))?,
                 Act::Quit => return Ok(0),
             },
             News::Signal(signal) => return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
@@ -46,6 +48,6 @@ pub fn run(app: &App) -> Result<u8> {
     }
 }
 
-fn unshown(fault: std::io::Error) -> Refusal {
+fn unshown(fault: &std::io::Error) -> Refusal {
     Code::StoreIo.refuse(format!("the screen cannot be drawn: {fault}; `relay status` prints the same once"))
 }

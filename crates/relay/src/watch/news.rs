@@ -8,7 +8,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use relay_core::domain::time::Span;
 use relay_core::error::Refusal;
-use relay_core::store::{Result, Store};
+use relay_core::store::{Clock, Result, Store};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -21,7 +21,8 @@ use crate::remote;
 const SLOW: Duration = Duration::from_secs(3);
 /// The same where a server has the store, which rings no bell here.
 const REMOTE: Duration = Duration::from_secs(2);
-/// What happens within this time is looked at together.
+/// What happens within this time is looked at together. On a bus where a look takes long it is three times as long as that, so that
+/// those who work there are not slowed down by who looks on.
 const GATHER: Duration = Duration::from_millis(60);
 /// How long the bell is waited for before it is armed anew.
 const BELL: Span = Span::minutes(10);
@@ -136,14 +137,18 @@ fn ring(app: &App, wish: &Sender<()>) -> Told {
 
 fn looks(app: &App, wishes: &Receiver<()>, tell: &Sender<News>) -> Told {
     let pause = if remote::address().is_some() { REMOTE } else { SLOW };
+    let mut gather = GATHER;
     loop {
         match wishes.recv_timeout(pause) {
-            Ok(()) => park_timeout(GATHER),
+            Ok(()) => park_timeout(gather),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(()),
         }
         while wishes.try_recv().is_ok() {}
+        let began = app.clock.monotonic();
         let seen: Result<Seen> = look::look(app);
+        let took = Span::millis(app.clock.monotonic().as_millis() - began.as_millis());
+        gather = GATHER.max(took.to_std() * 3);
         tell.send(News::Seen(seen.map(Box::new))).map_err(drop)?;
     }
 }

@@ -14,8 +14,12 @@ impl Screen {
     pub fn enter() -> io::Result<Self> {
         // Dropped where a later step fails, it undoes the earlier ones.
         let mut screen = Screen { terminal: None };
-        screen.terminal = Some(ratatui::try_init()?);
+        screen.take()?;
         Ok(screen)
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        self.terminal.insert(ratatui::try_init()?).clear()
     }
 
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
@@ -29,8 +33,7 @@ impl Screen {
     pub fn suspend(&mut self) -> io::Result<()> {
         self.leave();
         kill_process(getpid(), Signal::TSTP)?;
-        *self = Screen::enter()?;
-        Ok(())
+        self.take()
     }
 
     fn leave(&mut self) {

@@ -90,7 +90,7 @@ fn check(size: (u16, u16), pane: Pane, has: &[&str], lacks: &[&str]) {
 
 #[test]
 fn a_wide_screen_shows_everything_at_once() {
-    let head = "/srv/app at #42: 1 alive, 1 silent, 2 claims, 2 contested, 1 overdue, 2 to decide";
+    let head = "2 to decide, 1 overdue, 2 contested, 1 alive, 1 silent, 2 claims in /srv/app at #42";
     let has = [
         head,
         "To decide 2",
