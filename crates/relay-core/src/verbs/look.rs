@@ -348,9 +348,9 @@ impl Looking<'_> {
         let holder = input.filter.by.as_deref().map(|by| self.known(by)).transpose()?.map(|agent| agent.name);
         let mut live = match (path, input.at, &holder) {
             (_, Some(at), _) => past::claims(self, at, path)?,
-            (Some(path), None, _) => self.live(self.holders_of(path)?),
-            (None, None, Some(holder)) => self.live(self.facts.claims_of(holder)?),
-            (None, None, None) => self.live(self.facts.claims()?),
+            (Some(path), None, _) => self.live(&self.holders_of(path)?),
+            (None, None, Some(holder)) => self.live(&self.facts.claims_of(holder)?),
+            (None, None, None) => self.live(&self.facts.claims()?),
         };
         live.retain(|claim| holder.as_ref().is_none_or(|holder| claim.holder == holder.as_str()));
         let after = input.after.unwrap_or(0);
