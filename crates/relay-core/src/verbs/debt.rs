@@ -35,6 +35,9 @@ pub struct DebtItem {
     pub pay: String,
 }
 
+/// More links than anybody has.
+const LINKS: usize = 1_000_000;
+
 /// Everybody whose debt is looked at, read once for all that is asked of them.
 pub(super) struct Everybody {
     pub agents: Vec<Known>,
@@ -86,7 +89,7 @@ impl Ledger<'_> {
             }
         }
         let is_request = |link: &Link| matches!(link.to, Party::Agent(_)) && link.state(now) == LinkState::Requested;
-        let mut requests: Vec<Link> = self.facts.links(NEWEST, usize::MAX)?.into_iter().filter(is_request).collect();
+        let mut requests: Vec<Link> = self.facts.links(NEWEST, LINKS)?.into_iter().filter(is_request).collect();
         requests.reverse();
         let claims = self.facts.claims()?.into_iter().filter(|claim| claim.is_live(now)).collect();
         let agents = agents.into_iter().map(|agent| Known::of(self.ctx, agent)).collect();
