@@ -138,9 +138,13 @@ fn masked(value: &Value, bus: &Bus) -> Value {
         Value::String(text) => json!(text.replace(&bus.key(), "/abs/repo")),
         Value::Array(values) => values.iter().map(|value| masked(value, bus)).collect(),
         Value::Object(fields) => {
-            // Only the command line looks at the work trees for a status.
-            let fields = fields.iter().filter(|(name, _)| *name != "work");
-            fields.map(|(name, value)| (name.clone(), masked(value, bus))).collect::<Map<_, _>>().into()
+            // Only the command line looks at the work trees for a status, and at everything at once: who was seen last comes first.
+            let fields = fields.iter().filter(|(name, _)| !["work", "now"].contains(&name.as_str()));
+            let mut masked: Map<_, _> = fields.map(|(name, value)| (name.clone(), masked(value, bus))).collect();
+            if let Some(Value::Array(agents)) = masked.get_mut("agents") {
+                agents.sort_by_key(|agent| agent["name"].to_string());
+            }
+            masked.into()
         }
         other => other.clone(),
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::bus::{Bus, Run};
+use crate::terminal::without_size;
 
 const SENDER: &str = "BlueLake";
 const TO: &str = "RedForest";
@@ -195,15 +196,6 @@ fn every_read(bus: &Bus, viewer: &str, tip: u64) -> Vec<(String, String)> {
         (words.join(" "), without_size(&run.stdout.replace(&bus.key(), "/repo").replace(&id, "ID")))
     };
     reads.into_iter().enumerate().map(answer).collect()
-}
-
-/// How much room the store takes depends on when its log was folded in.
-fn without_size(line: &str) -> String {
-    let mut answer: Value = serde_json::from_str(line).unwrap();
-    if let Some(now) = answer.pointer_mut("/result/now") {
-        now.as_object_mut().unwrap().remove("store").unwrap();
-    }
-    answer.to_string()
 }
 
 /// A world in which `blind` got the blind copies, was shown them, acknowledged one and let the others become overdue.

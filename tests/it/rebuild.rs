@@ -19,6 +19,7 @@ use rusqlite::types::Value;
 
 use crate::bus::{Bus, EPOCH, Run};
 use crate::effort::{count, summary};
+use crate::terminal::without_size;
 
 const AGENTS: usize = 12;
 
@@ -196,7 +197,7 @@ fn reads(bus: &Bus) -> Vec<String> {
             &["search", "word99"],
             &["search", "body 17"],
         ] {
-            said.push(bus.relay(&name, args).stdout);
+            said.push(without_size(&bus.relay(&name, args).stdout));
         }
     }
     said.push(bus.relay("", ["log"]).success().stdout);

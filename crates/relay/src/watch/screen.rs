@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ratatui::backend::Backend;
 use ratatui::{DefaultTerminal, Frame};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -19,7 +20,7 @@ impl Screen {
     }
 
     fn take(&mut self) -> io::Result<()> {
-        self.terminal.insert(ratatui::try_init()?).clear()
+        self.terminal.insert(ratatui::try_init()?).backend_mut().clear()
     }
 
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
