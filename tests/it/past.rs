@@ -63,6 +63,16 @@ impl Story {
         }
     }
 
+    /// More events than are read at once, about other claims.
+    fn much_else(&self) {
+        for folder in ["one", "other"] {
+            let patterns: Vec<String> = (0..600).map(|number| format!("{folder}/{number}")).collect();
+            let reserve = ["reserve"].into_iter().chain(patterns.iter().map(String::as_str));
+            self.bus.relay("GreenHill", reserve).success();
+        }
+        self.bus.relay("GreenHill", ["release", "--all"]).success();
+    }
+
     /// What is told of each moment now is what was seen then.
     #[track_caller]
     fn check(&self) {
@@ -99,6 +109,7 @@ fn a_claim_that_was_kept_for_days_is_told_with_whose_turn_it_was() {
     assert_eq!(story.seen.last().unwrap().1["total"], 3);
     story.bus.advance(minutes(11));
     story.act("RedForest", &["release", "lost", "--force", "--why", "it is silent"]);
+    story.much_else();
     // The claims live on, each long after the events of its first day.
     for round in 0..4 {
         story.bus.advance(hours(20));
