@@ -42,9 +42,9 @@ pub(super) fn without_subject(connection: &Connection, message: Number) -> rusql
 impl View<'_> {
     /// The messages before a number that hold all the words, newest first.
     pub(super) fn search_words(&self, words: &str, before: Number, limit: usize) -> Result<Vec<Number>> {
-        // Each word is quoted: what people type is text to find, not a query language.
-        let quoted: Vec<String> =
-            words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+        // Each word is quoted: what people type is text to find, not a query language. A zero would end the query inside of a quote.
+        let words = words.split(|each: char| each.is_whitespace() || each == '\0').filter(|word| !word.is_empty());
+        let quoted: Vec<String> = words.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
         let quoted = quoted.join(" ");
         let before = i64::try_from(before).unwrap_or(i64::MAX);
         let in_memory = format!(
