@@ -196,6 +196,9 @@ fn below(level: HeadingLevel) -> HeadingLevel {
 }
 
 #[cfg(test)]
+mod corpus;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
