@@ -1,11 +1,15 @@
 //! The human's page, as a browser meets it: who is let onto it, what is done there, and what it is told of.
 
 mod acting;
+mod browser;
 mod door;
 mod forged;
+mod injections;
 mod live;
 mod looking;
 mod opening;
+mod stage;
+mod story;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,0 +1,66 @@
+// What two agents do meanwhile appears without reloading, and so does that one of them fell silent.
+import assert from "node:assert/strict";
+
+const ELEVEN_MINUTES = 11 * 60_000;
+
+export default async function (stage) {
+  const { page, bus } = stage;
+  await stage.go("");
+  // A mark that does not outlive the document.
+  await page.evaluate(() => (window.sameDocument = true));
+
+  bus.relay("GreenHill", "reserve", "docs/chapter-nine.md");
+  await page.getByText("chapter-nine.md").first().waitFor();
+
+  bus.relay("BlueLake", "send", "--to", "human", "--thread", "bd-103", "--subject", "May I drop the old table?", "--body", "It is empty.");
+  await page.getByText("May I drop the old table?").first().waitFor();
+
+  bus.relay("RedForest", "release", "src/auth/token.rs");
+  await page.getByText("token.rs", { exact: true }).first().waitFor({ state: "detached" });
+
+  bus.relay("NewBird", "start", "--task", "Looks around");
+  await page.getByText("NewBird").first().waitFor();
+
+  await silence(stage);
+  assert.equal(await page.evaluate(() => window.sameDocument), true, "nothing was loaded anew");
+  await typing(stage);
+  await picture(stage);
+}
+
+/** Nobody says anything for a while: that is no event, and is seen all the same. */
+async function silence(stage) {
+  const { page, bus } = stage;
+  const states = page.locator("main").getByText("alive", { exact: true });
+  assert.ok((await states.count()) >= 4, "they are alive");
+  await stage.pass(ELEVEN_MINUTES);
+  bus.relay("RedForest", "poll");
+  await page.clock.fastForward(20_000);
+  await page.waitForFunction(() => document.querySelector("main").innerText.match(/\bsilent\b/g)?.length >= 4);
+}
+
+/** What somebody types stays, whatever happens meanwhile. */
+async function typing(stage) {
+  const { page, bus } = stage;
+  await stage.go("threads/bd-101");
+  const body = page.locator(`form[action$="/send"] textarea[name=body]`).first();
+  await body.fill("Half a sent");
+  bus.relay("RedForest", "send", "--to", "BlueLake", "--thread", "bd-101", "--subject", "Sessions", "--body", "One more thing happened.");
+  await page.getByText("One more thing happened.").waitFor();
+  assert.equal(await body.inputValue(), "Half a sent");
+  assert.ok(await body.evaluate((element) => element === document.activeElement), "and keeps the focus");
+  await page.keyboard.type("ence");
+  assert.equal(await body.inputValue(), "Half a sentence");
+}
+
+/** A picture that is drawn anew is drawn as before. */
+async function picture(stage) {
+  const { page, bus } = stage;
+  await stage.go("talk");
+  const edges = page.locator("svg .edge");
+  const count = await edges.count();
+  const before = await edges.first().evaluate((edge) => getComputedStyle(edge).fill);
+  bus.relay("GreenHill", "send", "--to", "human", "--thread", "bd-105", "--subject", "Read the guide?", "--body", "It is short.");
+  await page.waitForFunction((count) => document.querySelectorAll("svg .edge").length > count, count);
+  assert.equal(before, "none");
+  assert.equal(await edges.first().evaluate((edge) => getComputedStyle(edge).fill), before);
+}
