@@ -18,7 +18,7 @@ use super::gate::Gate;
 use crate::filesystem::{check_owner, io_refusal, known_metadata, must_be_local, private_file};
 
 /// The format that this relay reads and writes.
-pub(super) const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 2;
 /// "rely": marks the file as relay's.
 pub(super) const APPLICATION: i64 = 0x7265_6c79;
 /// Older libraries can corrupt a store when two connections meet at a reset of the write-ahead log.
@@ -179,10 +179,11 @@ fn migrate(connection: &mut Connection, folder: &Path, gate_wait: Span) -> Resul
 /// Makes the tables, or brings them to this relay's format, and marks the file as such.
 pub(super) fn lay_out(connection: &mut Connection, folder: &Path) -> Result<()> {
     let refuse = |fault: rusqlite::Error| Fault::new(folder).refuse(&fault);
+    let before: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refuse)?;
     let migrated = embedded::migrations::runner().set_abort_divergent(true).run(connection);
     if let Err(fault) = migrated {
-        // Refinery hides SQLite's own code; a plain write asks for it again.
-        let probe = connection.execute_batch("PRAGMA user_version = 0").err();
+        // Refinery hides SQLite's own code; a plain write that changes nothing asks for it again.
+        let probe = connection.execute_batch(&format!("PRAGMA user_version = {before}")).err();
         return Err(probe.map_or_else(
             || Code::StoreIo.refuse(format!("{}: {fault}", folder.display())).with("path", folder.to_string_lossy()),
             refuse,
@@ -208,6 +209,57 @@ mod tests {
         let ours = format!(" {} ", std::process::id());
         let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
         locks.lines().any(|lock| lock.contains(&ours) && lock.split_whitespace().any(|word| word.ends_with(&file)))
+    }
+
+    /// A store as the first format had it, with whatever `spoil` does to it.
+    fn of_format_one(root: &Path, spoil: &str) -> Result<std::path::PathBuf> {
+        let home = crate::Home::new(root.join("home"), relay_core::domain::limits::Limits::default(), 0);
+        let folder = home.open_or_create(&ProjectKey::resolved("/p"))?.folder.clone();
+        let refuse = |fault: rusqlite::Error| Fault::new(&folder).refuse(&fault);
+        Connection::open(Sqlite::file(&folder))
+            .and_then(|connection| {
+                connection.execute_batch(&format!(
+                    "DROP INDEX acks_owed;
+                     CREATE INDEX acks_owed ON deliveries (recipient, message) WHERE ack_due IS NOT NULL AND acked_at IS NULL;
+                     DELETE FROM refinery_schema_history WHERE version > 1; PRAGMA user_version = 1; {spoil}"
+                ))
+            })
+            .map_err(refuse)?;
+        Ok(folder)
+    }
+
+    fn format_of(folder: &Path) -> (i64, String) {
+        let connection = Connection::open(Sqlite::file(folder)).expect("it opens");
+        let one = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, rusqlite::types::Value>(0));
+        let index = one("SELECT coalesce(max(sql), '') FROM sqlite_schema WHERE name = 'acks_owed'");
+        let (Ok(rusqlite::types::Value::Integer(version)), Ok(rusqlite::types::Value::Text(index))) =
+            (one("PRAGMA user_version"), index)
+        else {
+            panic!("{}", folder.display())
+        };
+        (version, index)
+    }
+
+    #[test]
+    fn a_store_of_the_first_format_is_brought_to_this_one() -> Result<()> {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = of_format_one(root.path(), "")?;
+        assert_eq!(format_of(&folder).0, 1);
+        drop(connect(&folder, Span::seconds(5))?);
+        let (version, index) = format_of(&folder);
+        assert_eq!(version, SCHEMA);
+        assert!(index.contains("acked_at)"), "{index}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_brought_to_this_format_keeps_the_one_it_has() -> Result<()> {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = of_format_one(root.path(), "DROP INDEX acks_owed")?;
+        let refused = connect(&folder, Span::seconds(5)).err().map(|refusal| refusal.code);
+        assert_eq!(refused, Some(Code::StoreIo));
+        assert_eq!(format_of(&folder).0, 1, "it is not taken for an empty one");
+        Ok(())
     }
 
     #[cfg(target_os = "linux")]
