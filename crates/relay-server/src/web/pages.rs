@@ -94,7 +94,7 @@ async fn one_thread(visit: Visit, Path((_, id)): Path<(String, String)>) -> Resp
     answer(&visit, Screen::Threads, seen.await)
 }
 
-/// A message is shown in its thread, where the thread's first page has it with its text; otherwise by itself.
+/// A message is shown in its thread, where the thread's first page has all of it; otherwise by itself.
 async fn one_message(visit: Visit, Path((_, number)): Path<(String, String)>) -> Response {
     let message = match visit.message(&number).await {
         Ok(message) => message,
@@ -103,6 +103,7 @@ async fn one_message(visit: Visit, Path((_, number)): Path<(String, String)>) ->
     let input = Input { limit: Some(visit.most(PAGE)), ..noun(&["thread", &message.thread]) };
     if let Ok(Outcome::Thread(view)) = visit.look(input).await
         && view.messages.iter().any(|known| known.id == message.id && known.body == message.body)
+        && !thread::has_many_receipts(&message)
     {
         return shown::see(&format!(
             "{}#m{}",

@@ -273,6 +273,19 @@ fn a_copy_says_how_far_it_has_come() {
 }
 
 #[test]
+fn of_many_receipts_a_conversation_shows_those_that_are_waited_for_and_the_message_all() {
+    let names: Vec<String> = (0..300).map(|n| format!("Agent{n}")).collect();
+    let copies =
+        names.iter().map(|name| (name.as_str(), if name == "Agent299" { State::Stored } else { State::Acked }));
+    let mut view = samples::thread(&PLAIN);
+    view.messages = vec![samples::message(44, "BlueLake", &copies.collect::<Vec<_>>(), &PLAIN)];
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view));
+    assert!(page.contains("and 288 more") && page.contains("not surfaced yet"), "{page}");
+    let whole = framed(Screen::Threads, "/m/44", None, |frame| message::page(frame, &view.messages[0]));
+    assert!(!whole.contains("288 more") && names.iter().all(|name| whole.contains(&format!("/{name}\""))));
+}
+
+#[test]
 fn a_page_of_the_history_that_ended_early_says_how_far_it_looked() {
     let filter = EventFilter { by: Some("a&b".to_owned()), ..EventFilter::default() };
     let events = samples::history(&PLAIN);

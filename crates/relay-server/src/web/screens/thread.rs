@@ -32,6 +32,8 @@ struct Screen<'a> {
 
 /// As many participants and claims as stand beside a conversation.
 const BESIDE: usize = 50;
+/// As many receipts as stand under a message of a conversation; a message to everybody may have hundreds.
+const RECEIPTS: usize = 12;
 
 /// A message as it is shown.
 pub struct Letter<'a> {
@@ -39,11 +41,13 @@ pub struct Letter<'a> {
     pub body: Option<Markup>,
     /// Its subject is that of what stands above it.
     pub repeats: bool,
+    /// The copies whose receipts are shown, those that have come least far first where not all are.
+    pub copies: Vec<&'a RecipientShape>,
 }
 
 pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
     let subject = view.thread.subject.as_deref();
-    let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message) };
+    let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message).in_short() };
     let letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
     let waiting = letters.iter().rev().find(|letter| letter.waits_for_the_human()).map(|letter| letter.message);
     let participants = first(&view.participants, BESIDE);
@@ -72,7 +76,22 @@ impl Screen<'_> {
 
 impl<'a> Letter<'a> {
     pub fn of(message: &'a MessageShape) -> Self {
-        Letter { message, body: message.body.as_deref().map(markdown::render), repeats: false }
+        let body = message.body.as_deref().map(markdown::render);
+        Letter { message, body, repeats: false, copies: message.recipients.iter().collect() }
+    }
+
+    /// With as many receipts as a conversation has room for.
+    fn in_short(mut self) -> Self {
+        if has_many_receipts(self.message) {
+            self.copies.sort_by_key(|copy| copy.state);
+            self.copies.truncate(RECEIPTS);
+        }
+        self
+    }
+
+    /// How many receipts are not shown.
+    pub fn more(&self) -> usize {
+        self.message.recipients.len() - self.copies.len()
     }
 
     pub fn is_human(&self) -> bool {
@@ -84,6 +103,11 @@ impl<'a> Letter<'a> {
         let to_human = self.message.recipients.iter().any(|copy| copy.name == HUMAN);
         to_human && self.message.ack_required && self.message.acked_at.is_none()
     }
+}
+
+/// Whether a conversation leaves some of its receipts out.
+pub fn has_many_receipts(message: &MessageShape) -> bool {
+    message.recipients.len() > RECEIPTS
 }
 
 /// Whether a message is about what its thread is about.
