@@ -112,6 +112,64 @@ fn threads_that_drift_and_agents_that_are_only_names_are_owed_too() {
 }
 
 #[test]
+fn the_human_pays_as_the_human_and_as_nobody_else() {
+    let bus = Bus::with(&["BlueLake", "GreenHill"]);
+    bus.relay("", ["token", "human"]).success();
+    bus.relay("BlueLake", ["reserve", "src/**", "--ttl", "24h"]).success();
+    bus.relay("GreenHill", ["reserve", "src/a.rs"]).success();
+    let send =
+        ["send", "--to", "GreenHill", "--subject", "Login", "--body", "b", "--thread", "bd-1", "--ack-within", "5m"];
+    bus.relay("BlueLake", send).success();
+    for number in 0..21 {
+        let body = format!("text {number}");
+        bus.relay("BlueLake", ["send", "--to", "GreenHill", "--thread", "bd-1", "--subject", "Login", "--body", &body])
+            .success();
+    }
+    bus.relay("GreenHill", ["policy", "contacts_only"]).success();
+    bus.relay("RedForest", ["start"]).success();
+    bus.relay("RedForest", ["link", "--target", "GreenHill"]).success();
+    bus.advance(minutes(6));
+    let seen = |bus: &Bus| -> Vec<(String, String)> {
+        let debt = bus.relay("human", ["look", "debt"]).success().result()["debt"].as_array().unwrap().clone();
+        debt.iter().map(|item| (text(&item["kind"]), text(&item["pay"]))).collect()
+    };
+    let kinds: Vec<String> = seen(&bus).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["ack_overdue", "contested_claim", "unread_pile"]);
+    for (kind, pay) in seen(&bus) {
+        assert!(pay.contains("--agent human"), "{kind}: {pay}");
+        bus.type_line("", &pay, "").success();
+    }
+    let left: Vec<String> = seen(&bus).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(left, ["ack_overdue", "unread_pile"], "a claim is taken, and the rest is asked for");
+    let mail = bus.relay("GreenHill", ["poll", "--from", "human"]).success().result();
+    assert_eq!(mail["messages"].as_array().unwrap().len(), 2, "{mail}");
+    assert_eq!(of_kind(&bus, "drifting_thread"), [Value::Null; 0], "what relay says of it is nobody's topic");
+    bus.advance(hours(25));
+    let answers = seen(&bus).into_iter().filter(|(kind, _)| kind == "contact_waiting");
+    for (_, pay) in answers.collect::<Vec<_>>() {
+        bus.type_line("", &pay, "").success();
+    }
+    assert!(!seen(&bus).iter().any(|(kind, _)| kind == "contact_waiting"));
+}
+
+#[test]
+fn what_presses_most_stands_first_for_the_human() {
+    let bus = Bus::with(&["BlueLake"]);
+    let ask = |subject: &str, more: &[&str]| {
+        let args = [&["send", "--to", "human", "--subject", subject, "--body", "b"], more].concat();
+        bus.relay("BlueLake", args).success();
+    };
+    ask("calm", &[]);
+    ask("late", &["--ack-within", "1m"]);
+    ask("soon", &["--ack-within", "10m"]);
+    ask("urgent", &["--importance", "urgent"]);
+    bus.advance(minutes(2));
+    let status = bus.relay("", ["status"]).success().result();
+    let subjects: Vec<&Value> = status["for_the_human"].as_array().unwrap().iter().map(|m| &m["subject"]).collect();
+    assert_eq!(subjects, ["late", "urgent", "soon", "calm"]);
+}
+
+#[test]
 fn nobody_is_told_what_a_blind_copy_owes() {
     let bus = Bus::with(&["BlueLake", "GreenHill", "RedForest"]);
     let args = ["send", "--to", "human", "--bcc", "GreenHill", "--subject", "Login", "--body", "b", "--ack-required"];

@@ -23,3 +23,16 @@ fn a_message_is_found_from_the_moment_it_is_sent_and_for_ever() {
     assert_eq!(found(&bus, &["again", "--limit", "5"]), all[..5]);
     assert_eq!(found(&bus, &["\"AND", "number7"]), Vec::<u64>::new());
 }
+
+#[test]
+fn a_search_is_a_few_words_and_those_once() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    bus.send("BlueLake", "RedForest", "bd-1", "needle");
+    let many: Vec<String> = (0..33).map(|n| format!("w{n}")).collect();
+    let search = |words: &[String]| bus.relay("BlueLake", [&["search".to_owned()], words].concat());
+    let refused = search(&many).fails("INPUT_INVALID").error();
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains("at most 32 words")), "{refused}");
+    search(&["n".repeat(1_001)]).fails("INPUT_INVALID");
+    let again = vec!["needle".to_owned(); 5_000];
+    assert_eq!(search(&again).success().result()["found"].as_array().map(Vec::len), Some(1), "the same word once");
+}

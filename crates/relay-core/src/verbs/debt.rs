@@ -159,9 +159,13 @@ impl Ledger<'_> {
             let is_visible = self.viewer.sees(message) && self.viewer.sees_delivery(message, delivery);
             if is_visible && delivery.ack(message.ack_within).is_overdue(self.ctx.now) {
                 let text = format!("{by} owes {} an ack for #{}", message.from, message.id);
-                let id = message.id.to_string();
-                let pay = ["relay", "ack", &id, "--agent", by.as_str()];
-                debt.push(self.item("ack_overdue", by.as_str(), text, Some(message.id), &pay));
+                let (by, id) = (by.as_str(), message.id.to_string());
+                // The human gives nobody's receipts, and asks for them.
+                let asks = format!("Please acknowledge #{id}.");
+                let ask = ["relay", "send", "--to", by, "--reply-to", &id, "--body", &asks, "--agent", HUMAN];
+                let pay = ["relay", "ack", &id, "--agent", by];
+                let pay = if self.is_human() { &ask[..] } else { &pay };
+                debt.push(self.item("ack_overdue", by, text, Some(message.id), pay));
             }
         }
         debt
@@ -182,9 +186,14 @@ impl Ledger<'_> {
                 later.holder,
                 pair.example.as_deref().unwrap_or("a path")
             );
-            let id = later.id.to_string();
-            let pay = ["relay", "release", "--id", &id, "--agent", later.holder.as_str()];
-            debt.push(self.item("contested_claim", later.holder.as_str(), text, Some(later.id), &pay));
+            let why = format!("#{} held it before", earlier.id);
+            debt.push(self.item(
+                "contested_claim",
+                later.holder.as_str(),
+                text,
+                Some(later.id),
+                &self.back(later, &why),
+            ));
         }
         debt
     }
@@ -231,7 +240,7 @@ impl Ledger<'_> {
                     format!("since {}", claim.first_granted_at)
                 };
                 let text = format!("{who} holds {} {since}", claim.pattern);
-                let pay = ["relay", "release", "--id", &id, "--agent", who];
+                let pay = self.back(claim, "it was held for long enough");
                 debt.push(self.item("stale_claim", who, text, Some(claim.id), &pay));
             }
         }
@@ -247,9 +256,9 @@ impl Ledger<'_> {
                 Breadth::Everything => "the whole project".to_owned(),
                 Breadth::Files { taken, of } => format!("{taken} of {of} files"),
             };
-            let (who, id) = (claim.holder.as_str(), claim.id.to_string());
+            let who = claim.holder.as_str();
             let text = format!("{who} holds {takes} with {}; `--keep PATTERN` narrows it", claim.pattern);
-            let pay = ["relay", "release", "--id", &id, "--agent", who];
+            let pay = self.back(claim, "it takes too much; claim what you edit");
             debt.push(self.item("broad_claim", who, text, Some(claim.id), &pay));
             if debt.len() == self.limit {
                 break;
@@ -263,8 +272,11 @@ impl Ledger<'_> {
         let item = |link: &Link| {
             let (from, to) = (link.from.to_string(), link.to.to_string());
             let text = format!("{from} waits for {to}'s answer since {}", link.requested_at);
+            let id = link.id.to_string();
+            let answer = ["relay", "link", "--target", &to, "--id", &id, "--accept", "--agent", HUMAN];
             let pay = ["relay", "link", "--target", &from, "--accept", "--agent", &to];
-            self.item("contact_waiting", &to, text, Some(link.id), &pay)
+            let pay = if self.is_human() { &answer[..] } else { &pay };
+            self.item("contact_waiting", &to, text, Some(link.id), pay)
         };
         everybody.requests.iter().filter(is_late).take(self.limit).map(item).collect()
     }
@@ -276,9 +288,12 @@ impl Ledger<'_> {
         }
         let unread = self.facts.unread(&Party::Agent(agent.name.clone()), self.ctx.limits.unread)?;
         let who = agent.name.as_str();
-        let pay = ["relay", "poll", "--read", "--bodies", "--agent", who];
         let text = format!("{who} has {unread} unread messages");
-        Ok((unread > PILE).then(|| self.item("unread_pile", who, text, None, &pay)))
+        let body = format!("You have {unread} unread messages; please read them.");
+        let ask = ["relay", "send", "--to", who, "--subject", "Unread mail", "--body", &body, "--agent", HUMAN];
+        let pay = ["relay", "poll", "--read", "--bodies", "--agent", who];
+        let pay = if self.is_human() { &ask[..] } else { &pay };
+        Ok((unread > PILE).then(|| self.item("unread_pile", who, text, None, pay)))
     }
 
     /// Open threads whose newest message speaks of something else.
@@ -286,7 +301,9 @@ impl Ledger<'_> {
         let mut debt = Vec::new();
         for thread in self.facts.threads("", NEWEST, self.limit)?.into_iter().filter(|thread| !thread.done) {
             let newest = self.facts.thread_messages(&thread.id, NEWEST, 1)?.pop();
-            let Some(message) = newest.filter(|message| self.viewer.sees(message)) else { continue };
+            // What relay itself says in a thread is about something that happened to somebody in it.
+            let is_somebodys = |message: &Message| message.from != Party::Relay && self.viewer.sees(message);
+            let Some(message) = newest.filter(is_somebodys) else { continue };
             let (Some(subject), Some(topic)) = (&message.subject, &thread.subject) else { continue };
             if topic::drifts(subject, topic) {
                 let text = format!("#{} of {} has left the subject of {}", message.id, message.from, thread.id);
@@ -304,9 +321,26 @@ impl Ledger<'_> {
         Ok(debt)
     }
 
+    /// The human acts as nobody else: what somebody else should do is asked for, or done with the human's own right.
+    fn is_human(&self) -> bool {
+        *self.viewer == Viewer::Human
+    }
+
+    /// How a claim comes back: its holder gives it, or the human takes it and says why.
+    fn back(&self, claim: &Reservation, why: &str) -> Vec<String> {
+        let id = claim.id.to_string();
+        let words: &[&str] = if self.is_human() {
+            &["relay", "release", "--id", &id, "--force", "--why", why, "--agent", HUMAN]
+        } else {
+            &["relay", "release", "--id", &id, "--agent", claim.holder.as_str()]
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
     /// Its command runs from any shell.
-    fn item(&self, kind: &str, who: &str, text: String, about: Option<Number>, pay: &[&str]) -> DebtItem {
-        let pay = shell::line(&[pay, &["--project", self.ctx.project.as_str()]].concat());
+    fn item(&self, kind: &str, who: &str, text: String, about: Option<Number>, pay: &[impl AsRef<str>]) -> DebtItem {
+        let words = pay.iter().map(AsRef::as_ref).chain(["--project", self.ctx.project.as_str()]);
+        let pay = shell::line(&words.collect::<Vec<&str>>());
         DebtItem { kind: kind.to_owned(), who: who.to_owned(), text, about, pay }
     }
 

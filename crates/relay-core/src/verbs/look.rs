@@ -144,6 +144,9 @@ pub struct PlaybookShape {
 /// What is shown newest first, a page at a time.
 const PAGED: [&str; 4] = ["events", "thread", "search", "contacts"];
 
+const SEARCHED: usize = 32;
+const SEARCHED_BYTES: usize = 1_000;
+
 /// Among so many threads those are looked for whose id is near.
 const RECENT: usize = 1_000;
 
@@ -404,10 +407,7 @@ impl Looking<'_> {
     }
 
     fn search(&self, words: &[String], before: Option<Number>) -> Result<Outcome> {
-        let words = words.join(" ");
-        if words.trim().is_empty() {
-            return Err(Code::InputInvalid.refuse("say what to search for"));
-        }
+        let words = searched(words)?;
         let (mut found, mut before) = (Vec::new(), before.unwrap_or(NEWEST));
         // What the viewer does not see is not counted: the page is filled with what comes before it.
         while found.len() <= self.limit {
@@ -439,6 +439,23 @@ fn agent_elsewhere(ctx: &Ctx<'_>, address: &Address, project: &ProjectKey) -> Re
         let agent = facts.agent(&name)?.map(|agent| agent_shape(there, &agent).for_guests(project));
         Ok(Outcome::Agents { agents: agent.into_iter().collect() })
     })
+}
+
+/// The words of a search, each once. What they cost grows with how many there are, and nobody looks for a hundred.
+fn searched(words: &[String]) -> Result<String> {
+    let mut wanted: Vec<&str> =
+        words.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == '\0')).collect();
+    wanted.retain(|word| !word.is_empty());
+    wanted.sort_unstable();
+    wanted.dedup();
+    let bytes: usize = wanted.iter().map(|word| word.len()).sum();
+    match wanted.len() {
+        0 => Err(Code::InputInvalid.refuse("say what to search for")),
+        1..=SEARCHED if bytes <= SEARCHED_BYTES => Ok(wanted.join(" ")),
+        count => Err(Code::InputInvalid.refuse(format!(
+            "a search is at most {SEARCHED} words of {SEARCHED_BYTES} bytes in all, not {count} of {bytes}"
+        ))),
+    }
 }
 
 /// The party whose own things are looked at.

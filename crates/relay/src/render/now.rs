@@ -113,6 +113,7 @@ fn row(agent: &AgentShape, busy: &Busy, now: &Now, page: &Page<'_>) -> [String; 
 pub fn work(agent: &AgentShape) -> String {
     let mut said: Vec<String> = Vec::new();
     said.extend(agent.program.as_deref().map(escape_line));
+    said.extend(agent.model.as_deref().map(|model| format!("({})", escape_line(model))));
     said.extend(agent.thread.as_ref().map(|thread| format!("in {thread}")));
     let place = said.join(" ");
     match (agent.task.as_deref().map(escape_line), place.is_empty()) {

@@ -1,9 +1,13 @@
 //! Where the project stands.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::now::{self, Now};
 use super::{Input, Looking, Outcome};
+use crate::domain::ack::Ack;
 use crate::domain::agent::Standing;
 use crate::domain::event::Number;
 use crate::domain::message::Message;
@@ -75,9 +79,21 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, input: &Input
     Ok(Outcome::Status(Box::new(status)))
 }
 
-/// What the human was written and has not read.
+/// What the human was written and has not read, or owes an acknowledgement for; the most pressing first.
 fn for_the_human(looking: &Looking<'_>) -> Result<Vec<MessageShape>> {
-    let unread = looking.facts.inbox(&InboxQuery::unread(&Party::Human, looking.limit))?;
+    let mut unread = looking.facts.inbox(&InboxQuery::unread(&Party::Human, looking.limit))?;
+    let known: HashSet<Number> = unread.iter().map(|message| message.id).collect();
+    let owed = looking.facts.acks_owed(&Party::Human, looking.limit)?;
+    unread.extend(owed.into_iter().filter(|message| !known.contains(&message.id)));
+    let due = |message: &Message| match message.delivery_to(&Party::Human)?.ack(message.ack_within) {
+        Ack::Waiting { due } => Some(due),
+        _ => None,
+    };
+    unread.sort_by_key(|message| {
+        let due = due(message);
+        let is_overdue = due.is_some_and(|due| due < looking.ctx.now);
+        (Reverse(is_overdue), Reverse(message.importance), due.is_none(), due, message.id)
+    });
     let is_visible = |message: &&Message| {
         let copy = message.delivery_to(&Party::Human);
         copy.is_some_and(|copy| looking.viewer.sees_delivery(message, copy))
