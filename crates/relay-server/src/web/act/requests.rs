@@ -23,9 +23,9 @@ pub fn send(form: &Form) -> Result<Request> {
         thread: form.text("thread").map(|id| ThreadId::parse(id.trim())).transpose()?,
         reply_to: form.number("reply_to")?,
         importance,
-        ack_required: form.has("ack_required"),
-        // Where nobody is asked for a receipt the field beside the box says nothing.
-        ack_within: ack_within.filter(|_| form.has("ack_required")),
+        // Whoever says by when asks for it, as `--ack-within` does.
+        ack_required: form.has("ack_required") || ack_within.is_some(),
+        ack_within,
         ..send::Input::default()
     }))
 }
@@ -100,11 +100,8 @@ mod tests {
             &json!({"verb": "send", "to": ["BlueLake", "RedForest", "GreenField"], "subject": "S", "body": "a\nb", "thread": "bd-1",
                    "ack_required": true, "importance": "high"}),
         );
-        check(
-            send,
-            "to=@all&body=b&ack_within=2h",
-            &json!({"to": ["@all"], "ack_required": false, "ack_within": null}),
-        );
+        check(send, "to=@all&body=b&ack_within=2h", &json!({"to": ["@all"], "ack_required": true, "ack_within": "2h"}));
+        check(send, "to=@all&body=b&ack_within=", &json!({"ack_required": false, "ack_within": null}));
         check(send, "reply_to=128&body=b&to=&thread=", &json!({"to": [], "reply_to": 128, "thread": null}));
         check(ack, "id=1&id=%232", &json!({"verb": "ack", "ids": [1, 2], "read": false}));
         check(ack, "id=1&read=on", &json!({"read": true}));
