@@ -81,21 +81,23 @@ fn what_cannot_be_shown_says_why() {
     let server = Server::start(&bus);
     let person = Person::at(&server);
     let tip = bus.tip();
-    for (path, status, code) in [
-        ("threads/bd-404", 404, "THREAD_NOT_FOUND"),
-        ("threads/%2e%2e%2f", 400, "THREAD_ID_INVALID"),
-        ("threads?before=many", 400, "INPUT_INVALID"),
-        ("messages/4711", 404, "MESSAGE_NOT_FOUND"),
-        ("agents/Nobody", 404, "RECIPIENT_NOT_FOUND"),
-        ("history?kind=nonsense", 400, "INPUT_INVALID"),
-        ("history?by=Nobody", 404, "RECIPIENT_NOT_FOUND"),
-        ("history?since=nonsense", 400, "INPUT_INVALID"),
-        ("replay?day=yesterday", 400, "INPUT_INVALID"),
-        ("reservations?path=/etc/passwd", 400, "PATTERN_OUTSIDE_PROJECT"),
-        ("write?reply_to=4711", 404, "MESSAGE_NOT_FOUND"),
+    for (path, status, code, out) in [
+        ("threads/bd-404", 404, "THREAD_NOT_FOUND", "threads"),
+        ("threads/%2e%2e%2f", 400, "THREAD_ID_INVALID", "threads"),
+        ("threads?before=many", 400, "INPUT_INVALID", "threads"),
+        ("messages/4711", 404, "MESSAGE_NOT_FOUND", "threads"),
+        ("agents/Nobody", 404, "RECIPIENT_NOT_FOUND", "agents"),
+        ("history?kind=nonsense", 400, "INPUT_INVALID", "history"),
+        ("history?by=Nobody", 404, "RECIPIENT_NOT_FOUND", "history"),
+        ("history?since=nonsense", 400, "INPUT_INVALID", "history"),
+        ("replay?day=yesterday", 400, "INPUT_INVALID", "replay"),
+        ("reservations?path=/etc/passwd", 400, "PATTERN_OUTSIDE_PROJECT", "reservations"),
+        ("write?reply_to=4711", 404, "MESSAGE_NOT_FOUND", "write"),
     ] {
         let reply = person.get(&format!("{}/{path}", person.place()));
         assert_eq!((reply.status, reply.text.contains(code)), (status, true), "{path}: {reply:?}");
+        let back = format!("<a href=\"{}/{out}\">Back</a>", person.place());
+        assert!(reply.text.contains(&back), "{path} leads to {out}: {}", reply.text);
     }
     for path in ["/p/..%2f..%2fetc/", "/p/%2e%2e/", "/p/tokens/", "/p/pages/", "/p//", "/p/nobody-12345678/threads"] {
         assert_eq!(person.get(path).status, 404, "{path}");

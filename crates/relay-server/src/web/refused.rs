@@ -39,6 +39,8 @@ struct Refused<'a> {
     title: &'a str,
     trouble: Trouble<'a>,
     again: Option<Again>,
+    /// Where one goes on.
+    out: String,
 }
 
 /// The form as it was sent.
@@ -109,7 +111,7 @@ pub fn outside(shared: &Shared, status: StatusCode, refusal: &Refusal) -> Respon
     let Failure { error, .. } = recover::failure_outside(COMMAND, refusal, &Setting::default());
     let frame = bare(shared, &nonce, "/");
     let trouble = Trouble::of(&frame, &error, |_| false);
-    let page = Refused { frame: &frame, title: "Refused", trouble, again: None };
+    let page = Refused { frame: &frame, title: "Refused", trouble, again: None, out: "/".to_owned() };
     shown::page(status, &nonce, page.render().unwrap_or_default())
 }
 
@@ -117,7 +119,7 @@ pub fn outside(shared: &Shared, status: StatusCode, refusal: &Refusal) -> Respon
 pub fn inside(visit: &Visit, failed: &Failed, again: Option<Again>) -> Response {
     let frame = visit.frame(Screen::Door);
     let trouble = Trouble::of(&frame, failed, |step| visit.takes(step));
-    let page = Refused { frame: &frame, title: "That did not work", trouble, again };
+    let page = Refused { frame: &frame, title: "That did not work", trouble, again, out: visit.way_out() };
     visit.page(answers::status_of(failed.code), page.render().unwrap_or_default())
 }
 

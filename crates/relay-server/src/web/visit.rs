@@ -35,6 +35,8 @@ pub struct Visit {
     nonce: String,
     /// Path and query; of an action, those of the page that it goes back to.
     path: String,
+    /// Somebody only wanted to look.
+    is_look: bool,
     pub flash: Option<Flash>,
     slot: Slot,
 }
@@ -71,6 +73,7 @@ impl FromRequestParts<Arc<Shared>> for Visit {
             query: Form::of_query(parts.uri.query()),
             nonce: shown::nonce(),
             path,
+            is_look: parts.extensions.get::<Arc<Form>>().is_none(),
             // What a script asks for is compared with what is there, and shown to nobody as it is.
             flash: if is_of_a_script(parts) { None } else { session.said() },
             slot: parts.extensions.get::<Slot>().cloned().unwrap_or_default(),
@@ -87,6 +90,18 @@ fn slug(path: &str) -> Option<String> {
 
 fn base(project: Option<&Place>) -> String {
     project.map(|place| place.address().trim_end_matches('/').to_owned()).unwrap_or_default()
+}
+
+/// The page above one that cannot be shown: the same without its query, the list that it is in, or Now.
+fn above(path: &str, base: &str) -> String {
+    if let Some((screen, _)) = path.split_once('?') {
+        return screen.to_owned();
+    }
+    match path.strip_prefix(base).and_then(|rest| rest.trim_start_matches('/').split_once('/')) {
+        Some(("messages", _)) => format!("{base}/threads"),
+        Some((list, _)) => format!("{base}/{list}"),
+        None => format!("{base}/"),
+    }
 }
 
 fn is_of_a_script(parts: &Parts) -> bool {
@@ -122,6 +137,15 @@ impl Visit {
     /// The page that an action goes back to.
     pub fn back(&self) -> &str {
         &self.path
+    }
+
+    pub fn is_look(&self) -> bool {
+        self.is_look
+    }
+
+    /// Where whoever was refused goes on: to the page on which they acted, or away from the one that cannot be shown.
+    pub fn way_out(&self) -> String {
+        if self.is_look { above(&self.path, &self.base()) } else { self.path.clone() }
     }
 
     pub fn key(&self) -> Option<ProjectKey> {
@@ -202,5 +226,26 @@ impl Visit {
             input.yes = false;
         }
         Ok((request, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::above;
+
+    #[test]
+    fn a_page_that_cannot_be_shown_leads_to_the_one_above_it() {
+        for (path, expected) in [
+            ("/p/a-1/history?since=yesterday", "/p/a-1/history"),
+            ("/p/a-1/threads/bd-1?before=x", "/p/a-1/threads/bd-1"),
+            ("/p/a-1/threads/bd-1", "/p/a-1/threads"),
+            ("/p/a-1/agents/Nobody", "/p/a-1/agents"),
+            ("/p/a-1/messages/4711", "/p/a-1/threads"),
+            ("/p/a-1/history", "/p/a-1/"),
+            ("/p/a-1/", "/p/a-1/"),
+        ] {
+            assert_eq!(above(path, "/p/a-1"), expected, "{path}");
+        }
+        assert_eq!(above("/", ""), "/");
     }
 }
