@@ -228,6 +228,42 @@ fn a_step_of_a_playbook_is_a_button_that_takes_it() {
     assert_eq!(sent, again, "and once");
 }
 
+/// The hidden fields that the first button of a step sends.
+fn button(page: &str) -> Vec<(String, String)> {
+    let form = page.split("/step\"").nth(1).unwrap_or_else(|| panic!("no step in {page}"));
+    let form = form.split("</form>").next().unwrap();
+    let fields = form.split("<input type=\"hidden\" name=\"").skip(1).map(|rest| {
+        let (name, rest) = rest.split_once("\" value=\"").unwrap();
+        (unescaped(name), unescaped(rest.split('"').next().unwrap()))
+    });
+    fields.filter(|(name, _)| name != "csrf").collect()
+}
+
+/// A step that fails shows what was typed before it, and nothing of itself.
+#[test]
+fn what_was_typed_outlives_a_step_that_fails() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let asked = bus.send("BlueLake", "human", "bd-1", "Decide").to_string();
+    bus.relay("BlueLake", ["retire"]).success();
+    let body = "Yes,\r\n</textarea><b>\"go\"</b>";
+    let mut page = person.post("send", &[("reply_to", &asked), ("body", body), ("ack_within", "30m")]).text;
+    for _ in 0..2 {
+        assert!(page.contains("CONTACT_BLOCKED"), "{page}");
+        let typed = page.split("<textarea name=\"body\"").nth(1).unwrap().split_once('>').unwrap().1;
+        let typed = unescaped(typed.split("</textarea>").next().unwrap());
+        assert_eq!(typed.trim_start(), body.replace("\r\n", "\n"), "{page}");
+        assert_eq!((field(&page, "reply_to"), field(&page, "ack_within")), (asked.clone(), "30m".to_owned()));
+        assert!(!page.contains("What you typed"), "{page}");
+        let fields = button(&page);
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        page = person.post_with("step", &fields).text;
+    }
+    let bare = person.post("step", &[("tool", "ack"), ("args", "{\"ids\": [4711]}")]).text;
+    assert!(bare.contains("MESSAGE_NOT_FOUND") && !bare.contains("4711}"), "{bare}");
+}
+
 #[test]
 fn a_step_is_one_of_the_ten_tools_here_and_as_the_human() {
     let bus = Bus::with(&["BlueLake"]);

@@ -8,6 +8,9 @@ use relay_core::verbs::look::parse_number;
 const CSRF: &str = "csrf";
 const KEY: &str = "key";
 const BACK: &str = "back";
+/// What a step's form carries of the form that failed before it: which one, and its fields behind a prefix.
+const FAILED: &str = "failed";
+const KEPT: &str = "failed.";
 
 #[derive(Debug, Clone, Default)]
 pub struct Form(Vec<(String, String)>);
@@ -68,6 +71,19 @@ impl Form {
     pub fn typed(&self) -> impl Iterator<Item = &(String, String)> {
         self.0.iter().filter(|(name, _)| ![CSRF, KEY, BACK].contains(&name.as_str()))
     }
+
+    /// What was typed, as fields of the form of a step that leads out of its failure.
+    pub fn kept(&self, command: &str) -> Vec<(String, String)> {
+        let typed = self.typed().map(|(name, value)| (format!("{KEPT}{name}"), value.clone()));
+        [(FAILED.to_owned(), command.to_owned())].into_iter().chain(typed).collect()
+    }
+
+    /// The form that failed before this step, and which one it was.
+    pub fn failed(&self) -> Option<(&str, Form)> {
+        let fields =
+            self.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(KEPT)?.to_owned(), value.clone())));
+        Some((self.text(FAILED)?, Form(fields.collect())))
+    }
 }
 
 /// Whether it is a path of this server, and nothing that a browser could take for another place.
@@ -91,6 +107,15 @@ mod tests {
         assert!(Form::parse(b"id=many").number("id").is_err());
         let typed: Vec<&str> = form.typed().map(|(name, _)| name.as_str()).collect();
         assert_eq!(typed, ["to", "to", "to", "body", "ack_required", "id"]);
+    }
+
+    #[test]
+    fn a_step_brings_the_form_that_failed() {
+        let typed = Form::parse(b"to=A&to=B&body=a%0D%0Ab&csrf=x&key=k&back=/p/a/");
+        let step = Form([vec![("tool".to_owned(), "look".to_owned())], typed.kept("send")].concat());
+        let (command, brought) = step.failed().expect("it is there");
+        assert_eq!((command, brought.0), ("send", typed.typed().cloned().collect::<Vec<_>>()));
+        assert!(typed.failed().is_none());
     }
 
     #[test]

@@ -45,8 +45,9 @@ struct Refused<'a> {
 
 /// The form as it was sent.
 pub struct Again {
-    pub action: String,
-    pub fields: Vec<Field>,
+    action: String,
+    fields: Vec<Field>,
+    kept: Vec<(String, String)>,
 }
 
 pub struct Field {
@@ -58,15 +59,17 @@ pub struct Field {
 }
 
 impl Again {
-    pub fn of(action: String, form: &Form) -> Self {
+    /// The form of a command, to be sent to the page of `base`.
+    pub fn of(base: &str, command: &str, form: &Form) -> Self {
         let field = |(name, value): &(String, String)| Field {
             label: name.replace('_', " "),
-            is_long: ["body", "why", "args"].contains(&name.as_str()),
+            is_long: ["body", "why"].contains(&name.as_str()),
             is_box: ["ack_required", "read", "lift"].contains(&name.as_str()),
             name: name.clone(),
             value: value.clone(),
         };
-        Again { action, fields: form.typed().map(field).collect() }
+        let action = format!("{base}/{command}");
+        Again { action, fields: form.typed().map(field).collect(), kept: form.kept(command) }
     }
 }
 
@@ -118,7 +121,8 @@ pub fn outside(shared: &Shared, status: StatusCode, refusal: &Refusal) -> Respon
 /// What a verb refused, inside.
 pub fn inside(visit: &Visit, failed: &Failed, again: Option<Again>) -> Response {
     let frame = visit.frame(Screen::Door);
-    let trouble = Trouble::of(&frame, failed, |step| visit.takes(step));
+    let kept = again.as_ref().map(|again| again.kept.clone()).unwrap_or_default();
+    let trouble = Trouble::of(&frame, failed, |step| visit.takes(step)).of_form(kept);
     let page = Refused { frame: &frame, title: "That did not work", trouble, again, out: visit.way_out() };
     visit.page(answers::status_of(failed.code), page.render().unwrap_or_default())
 }

@@ -25,6 +25,9 @@ use super::visit::Visit;
 use crate::ask::{Answer, Body};
 use crate::http::{Shared, answers};
 
+/// The forms whose fields are shown again where they fail; a letter's stand in the box that it was written in.
+const FORMS: [&str; 6] = ["send", "ack", "link", "release", "retire", "suspend"];
+
 pub fn routes() -> Router<Arc<Shared>> {
     Router::new()
         .route("/p/{slug}/send", post(send))
@@ -64,7 +67,7 @@ async fn send(mut visit: Visit, Extension(form): Typed) -> Response {
 async fn unsent(visit: &Visit, form: &Form, failure: &Failure) -> Response {
     let agents = visit.agents().await.unwrap_or_default();
     let frame = visit.frame(Screen::Write);
-    let trouble = Trouble::of(&frame, &failure.error, |step| visit.takes(step));
+    let trouble = Trouble::of(&frame, &failure.error, |step| visit.takes(step)).of_form(form.kept("send"));
     let text = write::page(&frame, &draft(form), &agents, Some(trouble));
     visit.page(answers::status_of(failure.error.code), text)
 }
@@ -121,7 +124,7 @@ fn answered(visit: &Visit, form: &Form, command: &str, answer: &Answer) -> Respo
 }
 
 fn undone(visit: &Visit, form: &Form, command: &str, failure: &Failure) -> Response {
-    refused::inside(visit, &failure.error, Some(Again::of(format!("{}/{command}", visit.base()), form)))
+    refused::inside(visit, &failure.error, Some(Again::of(&visit.base(), command, form)))
 }
 
 fn said(visit: &Visit, flash: Flash) -> Response {

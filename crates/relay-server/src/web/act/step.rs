@@ -7,13 +7,15 @@ use axum::response::Response;
 use relay_core::error::Code;
 use relay_core::store::Result;
 use relay_core::verbs::{Outcome, Request};
+use relay_core::wire::v1::Failure;
 use serde_json::{Map, Value};
 
 use super::super::door::Typed;
 use super::super::form::Form;
 use super::super::frame::{Frame, Screen};
+use super::super::refused;
 use super::super::visit::Visit;
-use super::{answered, undone};
+use super::{FORMS, said, told, undone, unsent};
 use crate::ask::Body;
 use crate::front::Speech;
 use crate::mcp::{boundary, plain};
@@ -30,17 +32,27 @@ pub async fn step(visit: Visit, Extension(form): Typed) -> Response {
     let tool = form.text("tool").unwrap_or_default();
     let (request, key) = match request(&visit, &form, tool) {
         Ok(made) => made,
-        Err(refusal) => return undone(&visit, &form, "step", &visit.refused("step", &refusal)),
+        Err(refusal) => return failed(&visit, &form, &visit.refused("step", &refusal)).await,
     };
     let answer = visit.act(request, tool, key.as_deref().or(form.key())).await;
     match &answer.body {
+        Body::Failed(failure) => failed(&visit, &form, failure).await,
         Body::Done(done) if !is_told_in_a_sentence(&done.outcome) => {
             let front = visit.shared.desk.front();
             let text = plain(&front.text(&answer, Speech::Commands, &boundary()));
             let page = Told { frame: visit.frame(Screen::Door), title: tool, text };
             visit.page(StatusCode::OK, page.render().unwrap_or_default())
         }
-        _ => answered(&visit, &form, "step", &answer),
+        Body::Done(_) => said(&visit, told::flash([&answer])),
+    }
+}
+
+/// What was typed before the step is shown once more; a step itself is nothing that anybody typed.
+async fn failed(visit: &Visit, form: &Form, failure: &Failure) -> Response {
+    match form.failed().filter(|(command, _)| FORMS.contains(command)) {
+        Some(("send", typed)) => unsent(visit, &typed, failure).await,
+        Some((command, typed)) => undone(visit, &typed, command, failure),
+        None => refused::inside(visit, &failure.error, None),
     }
 }
 

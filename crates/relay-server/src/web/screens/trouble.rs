@@ -15,6 +15,8 @@ pub struct Trouble<'a> {
     frame: &'a Frame<'a>,
     failed: &'a Failed,
     ways: Vec<Way<'a>>,
+    /// What a step brings of the form that failed, so that it is shown again where the step fails too.
+    kept: Vec<(String, String)>,
 }
 
 impl HtmlSafe for Trouble<'_> {}
@@ -37,7 +39,12 @@ impl<'a> Trouble<'a> {
     /// `takes` says of a step whether the page can take it for the human.
     pub fn of(frame: &'a Frame<'a>, failed: &'a Failed, takes: impl Fn(&Step) -> bool) -> Self {
         let ways = failed.playbook.iter().map(|step| way(step, takes(step))).collect();
-        Trouble { frame, failed, ways }
+        Trouble { frame, failed, ways, kept: Vec::new() }
+    }
+
+    /// The same, of a form in which something was typed.
+    pub fn of_form(self, kept: Vec<(String, String)>) -> Self {
+        Trouble { kept, ..self }
     }
 }
 
