@@ -105,6 +105,23 @@ fn what_cannot_be_shown_says_why() {
     assert_eq!(bus.tip(), tip, "a look changes nothing");
 }
 
+/// A claim names a thread in which nobody wrote: its page says what can be done, and offers nothing that cannot.
+#[test]
+fn a_thread_that_only_a_claim_names_can_be_begun() {
+    let bus = bus();
+    bus.relay("BlueLake", ["reserve", "db/**", "--reason", "migrate-7"]).success();
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let reply = person.get(&format!("{}/threads/migrate-7", person.place()));
+    assert_eq!(reply.status, 404, "{reply:?}");
+    let page = unescaped(&reply.text);
+    assert!(page.contains("Nobody has written in migrate-7 yet."), "{page}");
+    for way in ["write?thread=migrate-7", "reservations"] {
+        assert!(page.contains(&format!("href=\"{}/{way}\"", person.place())), "{way}: {page}");
+    }
+    assert!(!page.contains("/step\"") && !page.contains("relay prepare"), "{page}");
+}
+
 /// Lists come a page at a time, and each page leads to the next.
 #[test]
 fn what_is_long_is_turned_page_by_page() {

@@ -11,9 +11,11 @@ use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
 use relay_core::verbs::recover;
 use relay_core::wire::v1::{Failed, Failure};
+use serde_json::Value;
 
 use super::form::{Form, is_path};
 use super::frame::{Frame, Screen};
+use super::screens::filters;
 use super::screens::trouble::Trouble;
 use super::session::Session;
 use super::shown;
@@ -40,6 +42,17 @@ struct Refused<'a> {
     trouble: Trouble<'a>,
     again: Option<Again>,
     /// Where one goes on.
+    out: String,
+}
+
+#[derive(Template)]
+#[template(path = "door/unwritten.html")]
+struct Unwritten<'a> {
+    frame: &'a Frame<'a>,
+    code: &'a str,
+    thread: &'a str,
+    /// Threads that are called much the same.
+    near: Vec<&'a str>,
     out: String,
 }
 
@@ -120,10 +133,24 @@ pub fn outside(shared: &Shared, status: StatusCode, refusal: &Refusal) -> Respon
 
 /// What a verb refused, inside.
 pub fn inside(visit: &Visit, failed: &Failed, again: Option<Again>) -> Response {
+    if let (true, Code::ThreadNotFound, Some(Value::String(thread))) =
+        (visit.is_look(), failed.code, failed.details.get("thread"))
+    {
+        return unwritten(visit, failed, thread);
+    }
     let frame = visit.frame(Screen::Door);
     let kept = again.as_ref().map(|again| again.kept.clone()).unwrap_or_default();
     let trouble = Trouble::of(&frame, failed, |step| visit.takes(step)).of_form(kept);
     let page = Refused { frame: &frame, title: "That did not work", trouble, again, out: visit.way_out() };
+    visit.page(answers::status_of(failed.code), page.render().unwrap_or_default())
+}
+
+/// A thread of which only a claim's reason or a link knows: there is nothing wrong, and nothing to read yet.
+fn unwritten(visit: &Visit, failed: &Failed, thread: &str) -> Response {
+    let frame = visit.frame(Screen::Threads);
+    let near = failed.details.get("nearest").and_then(Value::as_array).into_iter().flatten();
+    let near = near.filter_map(Value::as_str).collect();
+    let page = Unwritten { frame: &frame, code: failed.code.as_str(), thread, near, out: visit.way_out() };
     visit.page(answers::status_of(failed.code), page.render().unwrap_or_default())
 }
 

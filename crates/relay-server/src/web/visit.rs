@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 use super::form::Form;
 use super::frame::{Flash, Frame, Place, Screen};
+use super::screens::trouble::is_of_agents;
 use super::seen::Seen;
 use super::session::Session;
 use super::{refused, shown};
@@ -198,12 +199,13 @@ impl Visit {
     /// Whether this page can take a step of a playbook.
     pub fn takes(&self, step: &Step) -> bool {
         let call = step.tool.as_ref().zip(step.args.clone());
-        call.is_some_and(|(tool, args)| self.request(tool, args).is_ok())
+        call.is_some_and(|(tool, args)| !is_of_agents(tool) && self.request(tool, args).is_ok())
     }
 
     /// What never reached the desk, in the one shape that every refusal has.
     pub fn refused(&self, command: &str, refusal: &Refusal) -> Box<Failure> {
-        match Answer::refused(command, &self.said(None), None, refusal, self.shared.desk.now()).body {
+        let said = Said { agent: Some(HUMAN.to_owned()), ..self.said(None) };
+        match Answer::refused(command, &said, None, refusal, self.shared.desk.now()).body {
             Body::Failed(failure) => failure,
             Body::Done(_) => unreachable!("a refusal is no success"),
         }

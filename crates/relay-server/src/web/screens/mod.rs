@@ -7,7 +7,7 @@ pub mod agents;
 mod around;
 pub mod contacts;
 mod events;
-mod filters;
+pub(super) mod filters;
 mod held;
 pub mod history;
 pub mod message;

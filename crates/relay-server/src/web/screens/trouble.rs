@@ -2,6 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
+use relay_core::domain::name::HUMAN;
 use relay_core::domain::shell;
 use relay_core::playbook::Step;
 use relay_core::wire::v1::Failed;
@@ -48,8 +49,15 @@ impl<'a> Trouble<'a> {
     }
 }
 
+/// What the human does not do: the human is on the bus without it, holds nothing, and sees all mail here.
+pub fn is_of_agents(tool: &str) -> bool {
+    ["start", "prepare", "reserve", "poll"].contains(&tool)
+}
+
 fn way(step: &Step, is_taken: bool) -> Way<'_> {
-    let command = (!step.run.is_empty()).then(|| shell::line(&step.run));
+    let is_of_human = step.args.as_ref().is_some_and(|args| args.get("agent").is_some_and(|agent| agent == HUMAN));
+    let is_of_nobody = is_of_human && step.tool.as_deref().is_some_and(is_of_agents);
+    let command = (!step.run.is_empty() && !is_of_nobody).then(|| shell::line(&step.run));
     let call = step.tool.as_deref().zip(step.args.as_ref()).filter(|_| is_taken);
     let call = call.map(|(tool, args)| Call {
         tool,
@@ -57,4 +65,32 @@ fn way(step: &Step, is_taken: bool) -> Way<'_> {
         label: command.clone().unwrap_or_else(|| tool.to_owned()),
     });
     Way { why: &step.why, call, command }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_nobody_here_can_do_is_neither_a_button_nor_a_command() {
+        let step = |tool: &str, agent: &str| Step {
+            run: vec!["relay".to_owned(), tool.to_owned()],
+            tool: Some(tool.to_owned()),
+            args: json!({"agent": agent}).as_object().cloned(),
+            ..Step::default()
+        };
+        let check = |tool: &str, agent: &str, expected: (bool, bool)| {
+            let step = step(tool, agent);
+            let way = way(&step, !is_of_agents(tool) && agent == HUMAN);
+            assert_eq!((way.call.is_some(), way.command.is_some()), expected, "{tool} of {agent}");
+        };
+        check("ack", HUMAN, (true, true));
+        check("ack", "BlueLake", (false, true));
+        for tool in ["start", "prepare", "reserve", "poll"] {
+            check(tool, HUMAN, (false, false));
+            check(tool, "BlueLake", (false, true));
+        }
+    }
 }
