@@ -130,13 +130,33 @@ fn a_request_for_contact_can_be_blocked() {
         ("<b>RedForest</b>".to_owned(), "maybe".to_owned())
     );
     let why = "line\r\n</textarea><img src=x>";
-    let refused = person.post("release", &[("id", "4711"), ("why", why)]);
-    assert!(refused.text.contains("RESERVATION_NOT_HELD") && !refused.text.contains("<img"), "{}", refused.text);
+    let refused = person.post("release", &[("id", "7"), ("id", "seven"), ("why", why)]);
+    assert!(refused.text.contains("INPUT_INVALID") && !refused.text.contains("<img"), "{}", refused.text);
+    assert!(refused.text.contains("<label>Why<") && refused.text.contains("Claim #7<"), "{}", refused.text);
     assert!(
         refused.text.contains("<textarea name=\"why\"") && unescaped(&refused.text).contains(why),
         "{}",
         refused.text
     );
+}
+
+/// Whoever looks at a page types no commands, and is not asked to try what cannot work.
+#[test]
+fn an_error_speaks_of_the_page_and_not_of_a_shell() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    for (action, fields, code) in [
+        ("release", vec![("id", "4711"), ("why", "w")], "RESERVATION_NOT_HELD"),
+        ("ack", vec![("id", "4711")], "MESSAGE_NOT_FOUND"),
+        ("link", vec![("target", "BlueLake"), ("answer", "accept")], "LINK_NOT_FOUND"),
+    ] {
+        let page = person.post(action, &fields).text;
+        assert!(page.contains(code) && page.contains(">Back</a>"), "{page}");
+        assert!(!page.contains("Try again") && !page.contains("What you typed") && !page.contains("`"), "{page}");
+    }
+    let page = person.post("send", &[("subject", "S"), ("body", "b"), ("thread", "bd-1")]).text;
+    assert!(page.contains("nobody is chosen") && !page.contains("--to") && !page.contains("--help"), "{page}");
 }
 
 /// A form that is sent twice, by an impatient hand or by a browser that loads a page anew.
@@ -211,6 +231,8 @@ fn a_step_of_a_playbook_is_a_button_that_takes_it() {
     let refused = person.post("send", &fields);
     assert!(refused.text.contains("INBOX_FULL"), "{refused:?}");
     assert!(refused.text.contains(&format!("action=\"{}/step\"", person.place())), "{}", refused.text);
+    let label = refused.text.split("<button>").nth(1).unwrap().split("</button>").next().unwrap();
+    assert!(!label.contains("relay recover"), "a sentence, not a command: {label}");
     let (tool, args) = (field(&refused.text, "tool"), field(&refused.text, "args"));
     let button = [("tool", tool.as_str()), ("args", args.as_str())];
     assert_eq!(tool, "recover");

@@ -7,6 +7,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
+use relay_core::domain::event::Number;
 use relay_core::error::{Code, Refusal};
 use relay_core::playbook::Setting;
 use relay_core::verbs::recover;
@@ -69,21 +70,44 @@ pub struct Field {
     value: String,
     is_long: bool,
     is_box: bool,
+    /// What the form was about, which nobody typed.
+    is_fixed: bool,
 }
+
+/// Failures that the same form cannot but meet again: what it was about is not there.
+const FOR_GOOD: [Code; 4] = [Code::ReservationNotHeld, Code::MessageNotFound, Code::LinkNotFound, Code::NotARecipient];
 
 impl Again {
     /// The form of a command, to be sent to the page of `base`.
     pub fn of(base: &str, command: &str, form: &Form) -> Self {
         let field = |(name, value): &(String, String)| Field {
-            label: name.replace('_', " "),
+            label: label(command, name),
             is_long: ["body", "why"].contains(&name.as_str()),
             is_box: ["ack_required", "read", "lift"].contains(&name.as_str()),
+            is_fixed: name == "id" && value.parse::<Number>().is_ok(),
             name: name.clone(),
             value: value.clone(),
         };
         let action = format!("{base}/{command}");
         Again { action, fields: form.typed().map(field).collect(), kept: form.kept(command) }
     }
+}
+
+/// What a field is called on the page.
+fn label(command: &str, name: &str) -> String {
+    let word = match (command, name) {
+        ("release", "id") => "Claim",
+        ("link", "id") => "Request",
+        (_, "id") => "Message",
+        (_, "why") => "Why",
+        (_, "name") => "Agent",
+        (_, "target") => "Agent that was asked",
+        (_, "answer") => "Answer: accept or block",
+        (_, "read") => "Only mark it as read",
+        (_, "lift") => "Let it act again",
+        _ => return name.replace('_', " "),
+    };
+    word.to_owned()
 }
 
 /// Who has no session, and how to begin one; with the page that they asked for, where they only wanted to look.
@@ -141,6 +165,7 @@ pub fn inside(visit: &Visit, failed: &Failed, again: Option<Again>) -> Response 
     let frame = visit.frame(Screen::Door);
     let kept = again.as_ref().map(|again| again.kept.clone()).unwrap_or_default();
     let trouble = Trouble::of(&frame, failed, |step| visit.takes(step)).of_form(kept);
+    let again = again.filter(|_| !FOR_GOOD.contains(&failed.code));
     let page = Refused { frame: &frame, title: "That did not work", trouble, again, out: visit.way_out() };
     visit.page(answers::status_of(failed.code), page.render().unwrap_or_default())
 }

@@ -11,13 +11,17 @@ use super::super::form::Form;
 
 pub fn send(form: &Form) -> Result<Request> {
     let to = form.texts("to").flat_map(|text| text.split(',')).map(str::trim).filter(|name| !name.is_empty());
+    let to: Vec<Address> = to.map(Address::parse).collect();
+    if to.is_empty() && form.text("reply_to").is_none() {
+        return Err(Code::InputInvalid.refuse("nobody is chosen: tick those who should get it, or name them"));
+    }
     let importance = form.text("importance").unwrap_or(Importance::Normal.as_str());
     let importance = Importance::parse(importance).ok_or_else(|| {
         Code::InputInvalid.refuse(format!("a message is of low, normal, high or urgent importance, not {importance:?}"))
     })?;
     let ack_within = form.text("ack_within").map(|text| text.trim().parse::<Span>()).transpose()?;
     Ok(Request::Send(send::Input {
-        to: to.map(Address::parse).collect(),
+        to,
         subject: form.text("subject").map(|subject| subject.trim().to_owned()),
         body: form.lines("body").unwrap_or_default(),
         thread: form.text("thread").map(|id| ThreadId::parse(id.trim())).transpose()?,
@@ -119,7 +123,8 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        let cases: [(Made, &str); 7] = [
+        let cases: [(Made, &str); 8] = [
+            (send, "to=&to=+,&body=b"),
             (send, "to=BlueLake&body=b&importance=huge"),
             (send, "to=BlueLake&body=b&thread=%2F%2F"),
             (send, "reply_to=seven&body=b"),

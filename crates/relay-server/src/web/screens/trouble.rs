@@ -4,7 +4,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::shell;
-use relay_core::playbook::Step;
+use relay_core::playbook::{Step, Who};
 use relay_core::wire::v1::Failed;
 
 use super::filters;
@@ -24,7 +24,7 @@ impl HtmlSafe for Trouble<'_> {}
 
 /// One step.
 struct Way<'a> {
-    why: &'a str,
+    why: Vec<Piece>,
     call: Option<Call<'a>>,
     command: Option<String>,
 }
@@ -32,15 +32,25 @@ struct Way<'a> {
 struct Call<'a> {
     tool: &'a str,
     args: String,
-    /// What the button does, as the command that does the same.
-    label: String,
+}
+
+/// A piece of a sentence: a word of a command, which stands between backticks, or not.
+#[derive(Debug, PartialEq)]
+struct Piece {
+    text: String,
+    is_code: bool,
 }
 
 impl<'a> Trouble<'a> {
     /// `takes` says of a step whether the page can take it for the human.
     pub fn of(frame: &'a Frame<'a>, failed: &'a Failed, takes: impl Fn(&Step) -> bool) -> Self {
-        let ways = failed.playbook.iter().map(|step| way(step, takes(step))).collect();
+        let steps = failed.playbook.iter().filter(|step| !is_of_a_shell(step));
+        let ways = steps.map(|step| way(step, takes(step))).collect();
         Trouble { frame, failed, ways, kept: Vec::new() }
+    }
+
+    fn message(&self) -> Vec<Piece> {
+        pieces(&self.failed.message)
     }
 
     /// The same, of a form in which something was typed.
@@ -54,17 +64,33 @@ pub fn is_of_agents(tool: &str) -> bool {
     ["start", "prepare", "reserve", "poll"].contains(&tool)
 }
 
+/// Advice to type another command: here one has the form itself, and what it is about on the other screens.
+fn is_of_a_shell(step: &Step) -> bool {
+    step.who == Some(Who::You) && step.run.is_empty() && step.why.contains("`relay ")
+}
+
+fn pieces(text: &str) -> Vec<Piece> {
+    // A backtick without another one is a character like others.
+    if text.matches('`').count() % 2 == 1 {
+        return vec![Piece { text: text.to_owned(), is_code: false }];
+    }
+    let pieces = text.split('`').enumerate().filter(|(_, text)| !text.is_empty());
+    pieces.map(|(index, text)| Piece { text: text.to_owned(), is_code: index % 2 == 1 }).collect()
+}
+
+/// A sentence begins with a capital.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 fn way(step: &Step, is_taken: bool) -> Way<'_> {
     let is_of_human = step.args.as_ref().is_some_and(|args| args.get("agent").is_some_and(|agent| agent == HUMAN));
     let is_of_nobody = is_of_human && step.tool.as_deref().is_some_and(is_of_agents);
     let command = (!step.run.is_empty() && !is_of_nobody).then(|| shell::line(&step.run));
     let call = step.tool.as_deref().zip(step.args.as_ref()).filter(|_| is_taken);
-    let call = call.map(|(tool, args)| Call {
-        tool,
-        args: serde_json::to_string(args).unwrap_or_default(),
-        label: command.clone().unwrap_or_else(|| tool.to_owned()),
-    });
-    Way { why: &step.why, call, command }
+    let call = call.map(|(tool, args)| Call { tool, args: serde_json::to_string(args).unwrap_or_default() });
+    Way { why: pieces(&sentence(&step.why)), call, command }
 }
 
 #[cfg(test)]
@@ -72,6 +98,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        let check = |text: &str, expected: &[(&str, bool)]| {
+            let found: Vec<(String, bool)> =
+                pieces(text).into_iter().map(|piece| (piece.text, piece.is_code)).collect();
+            let expected: Vec<(String, bool)> = expected.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("see `relay agents` first", &[("see ", false), ("relay agents", true), (" first", false)]);
+        check("`a``b`", &[("a", true), ("b", true)]);
+        check("a ` b", &[("a ` b", false)]);
+        check("", &[]);
+        assert_eq!((sentence("ask `it`"), sentence("")), ("Ask `it`".to_owned(), String::new()));
+    }
 
     #[test]
     fn what_nobody_here_can_do_is_neither_a_button_nor_a_command() {
