@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Person, field, unescaped};
 use crate::bus::Bus;
-use crate::listening::Server;
+use crate::listening::{Reply, Server};
 use crate::terminal::text;
 
 fn message(bus: &Bus, agent: &str, id: u64) -> Value {
@@ -250,15 +250,59 @@ fn a_step_of_a_playbook_is_a_button_that_takes_it() {
     assert_eq!(sent, again, "and once");
 }
 
-/// The hidden fields that the first button of a step sends.
-fn button(page: &str) -> Vec<(String, String)> {
-    let form = page.split("/step\"").nth(1).unwrap_or_else(|| panic!("no step in {page}"));
+/// The hidden fields that the first button of an error sends to this action.
+fn button(page: &str, action: &str) -> Vec<(String, String)> {
+    let (_, trouble) = page.split_once("role=\"alert\"").unwrap_or_else(|| panic!("no error in {page}"));
+    let form = trouble.split(&format!("/{action}\"")).nth(1).unwrap_or_else(|| panic!("no {action} in {page}"));
     let form = form.split("</form>").next().unwrap();
     let fields = form.split("<input type=\"hidden\" name=\"").skip(1).map(|rest| {
         let (name, rest) = rest.split_once("\" value=\"").unwrap();
         (unescaped(name), unescaped(rest.split('"').next().unwrap()))
     });
     fields.filter(|(name, _)| name != "csrf").collect()
+}
+
+fn press(person: &Person<'_>, page: &str, action: &str) -> Reply {
+    let fields = button(page, action);
+    let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    person.post_with(action, &fields)
+}
+
+#[test]
+fn a_letter_to_a_name_that_is_nearly_right_goes_to_whoever_was_meant() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let fields = [("to", "BlueLake, RedForst"), ("subject", "S"), ("body", "a\r\n\"b\""), ("thread", "bd-1")];
+    let page = person.post("send", &fields).text;
+    assert!(page.contains("RECIPIENT_NOT_FOUND") && page.contains("Send to RedForest instead</button>"), "{page}");
+    let sent = press(&person, &page, "send");
+    assert_eq!(sent.status, 303, "{sent:?}");
+    for agent in ["BlueLake", "RedForest"] {
+        assert_eq!(newest(&bus, agent)["body"], "a\n\"b\"", "{agent}");
+    }
+}
+
+/// Whom the human has suspended the human lets act again, without losing what was typed for them.
+#[test]
+fn a_letter_to_somebody_suspended_offers_to_let_them_act_again() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    person.does("suspend", &[("name", "BlueLake")]);
+    let fields = [("to", "BlueLake"), ("subject", "Go on"), ("body", "from the human"), ("thread", "bd-1")];
+    let page = person.post("send", &fields).text;
+    assert!(page.contains("CONTACT_BLOCKED") && page.contains("Let BlueLake act again</button>"), "{page}");
+    let lifted = press(&person, &page, "suspend");
+    assert_eq!(lifted.status, 200, "{lifted:?}");
+    assert!(
+        lifted.text.contains("BlueLake may act again.") && lifted.text.contains("from the human"),
+        "{}",
+        lifted.text
+    );
+    assert_eq!(field(&lifted.text, "subject"), "Go on");
+    person.does("send", &fields);
+    assert_eq!(newest(&bus, "BlueLake")["body"], "from the human");
 }
 
 /// A step that fails shows what was typed before it, and nothing of itself.
@@ -278,9 +322,7 @@ fn what_was_typed_outlives_a_step_that_fails() {
         assert_eq!(typed.trim_start(), body.replace("\r\n", "\n"), "{page}");
         assert_eq!((field(&page, "reply_to"), field(&page, "ack_within")), (asked.clone(), "30m".to_owned()));
         assert!(!page.contains("What you typed"), "{page}");
-        let fields = button(&page);
-        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        page = person.post_with("step", &fields).text;
+        page = press(&person, &page, "step").text;
     }
     let bare = person.post("step", &[("tool", "ack"), ("args", "{\"ids\": [4711]}")]).text;
     assert!(bare.contains("MESSAGE_NOT_FOUND") && !bare.contains("4711}"), "{bare}");

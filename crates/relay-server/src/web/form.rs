@@ -72,6 +72,16 @@ impl Form {
         self.0.iter().filter(|(name, _)| ![CSRF, KEY, BACK].contains(&name.as_str()))
     }
 
+    /// What was typed, with another name among those of a field, which has one or several with commas.
+    pub fn with_name(&self, field: &str, wrong: &str, right: &str) -> Vec<(String, String)> {
+        let mended = |value: &str| {
+            let names = value.split(',').map(str::trim);
+            names.map(|name| if name.eq_ignore_ascii_case(wrong) { right } else { name }).collect::<Vec<_>>().join(", ")
+        };
+        let typed = self.typed();
+        typed.map(|(name, value)| (name.clone(), if name == field { mended(value) } else { value.clone() })).collect()
+    }
+
     /// What was typed, as fields of the form of a step that leads out of its failure.
     pub fn kept(&self, command: &str) -> Vec<(String, String)> {
         let typed = self.typed().map(|(name, value)| (format!("{KEPT}{name}"), value.clone()));
@@ -107,6 +117,17 @@ mod tests {
         assert!(Form::parse(b"id=many").number("id").is_err());
         let typed: Vec<&str> = form.typed().map(|(name, _)| name.as_str()).collect();
         assert_eq!(typed, ["to", "to", "to", "body", "ack_required", "id"]);
+    }
+
+    #[test]
+    fn one_name_takes_the_place_of_another() {
+        let form = Form::parse(b"to=BlueLake&to=RedForst,+GreenField&body=RedForst&key=k");
+        let mended: Vec<String> = form
+            .with_name("to", "RedForst", "RedForest")
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(mended, ["to=BlueLake", "to=RedForest, GreenField", "body=RedForst"]);
     }
 
     #[test]

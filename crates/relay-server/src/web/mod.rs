@@ -11,6 +11,7 @@ mod form;
 pub mod frame;
 mod live;
 mod markdown;
+mod offers;
 mod open;
 mod pages;
 mod refused;

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::form::{Form, is_path};
 use super::frame::{Frame, Screen};
+use super::offers;
 use super::screens::filters;
 use super::screens::trouble::Trouble;
 use super::session::Session;
@@ -164,7 +165,8 @@ pub fn inside(visit: &Visit, failed: &Failed, again: Option<Again>) -> Response 
     }
     let frame = visit.frame(Screen::Door);
     let kept = again.as_ref().map(|again| again.kept.clone()).unwrap_or_default();
-    let trouble = Trouble::of(&frame, failed, |step| visit.takes(step)).of_form(kept);
+    let lifts = offers::lifts(failed, &kept);
+    let trouble = Trouble::of(&frame, failed, |step| visit.takes(step)).of_form(kept).offering(lifts);
     let again = again.filter(|_| !FOR_GOOD.contains(&failed.code));
     let page = Refused { frame: &frame, title: "That did not work", trouble, again, out: visit.way_out() };
     visit.page(answers::status_of(failed.code), page.render().unwrap_or_default())

@@ -7,6 +7,7 @@ mod told;
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Router};
@@ -17,12 +18,13 @@ use relay_core::wire::v1::Failure;
 use super::door::Typed;
 use super::form::Form;
 use super::frame::{Flash, Screen};
+use super::offers;
 use super::refused::{self, Again};
 use super::screens::trouble::Trouble;
 use super::screens::write::{self, Draft};
 use super::shown;
 use super::visit::Visit;
-use crate::ask::{Answer, Body};
+use crate::ask::Body;
 use crate::http::{Shared, answers};
 
 /// The forms whose fields are shown again where they fail; a letter's stand in the box that it was written in.
@@ -67,9 +69,20 @@ async fn send(mut visit: Visit, Extension(form): Typed) -> Response {
 async fn unsent(visit: &Visit, form: &Form, failure: &Failure) -> Response {
     let agents = visit.agents().await.unwrap_or_default();
     let frame = visit.frame(Screen::Write);
-    let trouble = Trouble::of(&frame, &failure.error, |step| visit.takes(step)).of_form(form.kept("send"));
+    let (failed, kept) = (&failure.error, form.kept("send"));
+    let offers = [offers::instead(failed, form), offers::lifts(failed, &kept)].concat();
+    let trouble = Trouble::of(&frame, failed, |step| visit.takes(step)).of_form(kept).offering(offers);
     let text = write::page(&frame, &draft(form), &agents, Some(trouble));
-    visit.page(answers::status_of(failure.error.code), text)
+    visit.page(answers::status_of(failed.code), text)
+}
+
+/// What was done for the sake of a letter that failed leads to that letter; everything else to where one came from.
+async fn done(mut visit: Visit, form: &Form, flash: Flash) -> Response {
+    let Some(("send", typed)) = form.failed() else { return said(&visit, flash) };
+    visit.flash = Some(flash);
+    let agents = visit.agents().await.unwrap_or_default();
+    let text = write::page(&visit.frame(Screen::Write), &draft(&typed), &agents, None);
+    visit.page(StatusCode::OK, text)
 }
 
 /// What was typed into the box, right or wrong.
@@ -90,36 +103,33 @@ pub fn draft(form: &Form) -> Draft {
 }
 
 async fn ack(visit: Visit, Extension(form): Typed) -> Response {
-    act(&visit, &form, "ack", requests::ack(&form)).await
+    act(visit, &form, "ack", requests::ack(&form)).await
 }
 
 async fn link(visit: Visit, Extension(form): Typed) -> Response {
-    act(&visit, &form, "link", requests::link(&form)).await
+    act(visit, &form, "link", requests::link(&form)).await
 }
 
 async fn release(visit: Visit, Extension(form): Typed) -> Response {
-    act(&visit, &form, "release", requests::release(&form)).await
+    act(visit, &form, "release", requests::release(&form)).await
 }
 
 async fn retire(visit: Visit, Extension(form): Typed) -> Response {
-    act(&visit, &form, "retire", requests::retire(&form)).await
+    act(visit, &form, "retire", requests::retire(&form)).await
 }
 
 async fn suspend(visit: Visit, Extension(form): Typed) -> Response {
-    act(&visit, &form, "suspend", requests::suspend(&form)).await
+    act(visit, &form, "suspend", requests::suspend(&form)).await
 }
 
-async fn act(visit: &Visit, form: &Form, command: &str, request: Result<Request>) -> Response {
-    match request {
-        Ok(request) => answered(visit, form, command, &visit.act(request, command, form.key()).await),
-        Err(refusal) => undone(visit, form, command, &visit.refused(command, &refusal)),
-    }
-}
-
-fn answered(visit: &Visit, form: &Form, command: &str, answer: &Answer) -> Response {
+async fn act(visit: Visit, form: &Form, command: &str, request: Result<Request>) -> Response {
+    let answer = match request {
+        Ok(request) => visit.act(request, command, form.key()).await,
+        Err(refusal) => return undone(&visit, form, command, &visit.refused(command, &refusal)),
+    };
     match &answer.body {
-        Body::Done(_) => said(visit, told::flash([answer])),
-        Body::Failed(failure) => undone(visit, form, command, failure),
+        Body::Done(_) => done(visit, form, told::flash([&answer])).await,
+        Body::Failed(failure) => undone(&visit, form, command, failure),
     }
 }
 

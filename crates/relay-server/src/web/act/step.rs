@@ -15,7 +15,7 @@ use super::super::form::Form;
 use super::super::frame::{Frame, Screen};
 use super::super::refused;
 use super::super::visit::Visit;
-use super::{FORMS, said, told, undone, unsent};
+use super::{FORMS, done, told, undone, unsent};
 use crate::ask::Body;
 use crate::front::Speech;
 use crate::mcp::{boundary, plain};
@@ -43,7 +43,7 @@ pub async fn step(visit: Visit, Extension(form): Typed) -> Response {
             let page = Told { frame: visit.frame(Screen::Door), title: tool, text };
             visit.page(StatusCode::OK, page.render().unwrap_or_default())
         }
-        Body::Done(_) => said(&visit, told::flash([&answer])),
+        Body::Done(_) => done(visit, &form, told::flash([&answer])).await,
     }
 }
 

@@ -18,6 +18,17 @@ pub struct Trouble<'a> {
     ways: Vec<Way<'a>>,
     /// What a step brings of the form that failed, so that it is shown again where the step fails too.
     kept: Vec<(String, String)>,
+    /// What this page can do at once.
+    offers: Vec<Offer>,
+}
+
+/// Another form that may be sent instead, or first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    pub label: String,
+    /// The action of this project that it goes to.
+    pub action: &'static str,
+    pub fields: Vec<(String, String)>,
 }
 
 impl HtmlSafe for Trouble<'_> {}
@@ -46,7 +57,7 @@ impl<'a> Trouble<'a> {
     pub fn of(frame: &'a Frame<'a>, failed: &'a Failed, takes: impl Fn(&Step) -> bool) -> Self {
         let steps = failed.playbook.iter().filter(|step| !is_of_a_shell(step));
         let ways = steps.map(|step| way(step, takes(step))).collect();
-        Trouble { frame, failed, ways, kept: Vec::new() }
+        Trouble { frame, failed, ways, kept: Vec::new(), offers: Vec::new() }
     }
 
     fn message(&self) -> Vec<Piece> {
@@ -56,6 +67,10 @@ impl<'a> Trouble<'a> {
     /// The same, of a form in which something was typed.
     pub fn of_form(self, kept: Vec<(String, String)>) -> Self {
         Trouble { kept, ..self }
+    }
+
+    pub fn offering(self, offers: Vec<Offer>) -> Self {
+        Trouble { offers, ..self }
     }
 }
 
