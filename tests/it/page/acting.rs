@@ -34,6 +34,7 @@ fn a_message_to_one_to_several_and_to_all_is_the_humans() {
     let got = newest(&bus, "RedForest");
     let id = got["id"].as_u64().unwrap();
     assert!(said.contains(&format!("Sent #{id} to BlueLake and RedForest in bd-1.")), "{said}");
+    assert!(said.contains(&format!("<a href=\"{}/threads/bd-1#m{id}\">Show it</a>", person.place())), "{said}");
     assert!(!person.get(&format!("{}/", person.place())).text.contains("Sent #"), "it is said once");
     assert_eq!((&got["from"], &got["subject"], &got["importance"]), (&json!("human"), &json!("Login"), &json!("high")));
     assert_eq!(got["body"], "First line\n<b>second</b> & \"third\"");

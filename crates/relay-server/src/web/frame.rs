@@ -36,6 +36,8 @@ pub enum Screen {
 pub struct Flash {
     pub text: String,
     pub signals: Vec<String>,
+    /// Where on this page it can be seen.
+    pub link: Option<String>,
 }
 
 /// What surrounds every screen.

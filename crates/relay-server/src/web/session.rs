@@ -219,7 +219,7 @@ mod tests {
         let sessions = Sessions::default();
         let secret = sessions.begin(false, at(0));
         let session = sessions.shown(&headers(&format!("relay_page={secret}")), at(0)).expect("it is there");
-        session.say(Flash { text: "Sent.".to_owned(), signals: Vec::new() });
+        session.say(Flash { text: "Sent.".to_owned(), ..Flash::default() });
         assert_eq!(session.said().map(|flash| flash.text).as_deref(), Some("Sent."));
         assert_eq!(session.said(), None);
     }

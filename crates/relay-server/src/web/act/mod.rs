@@ -51,10 +51,10 @@ async fn send(mut visit: Visit, Extension(form): Typed) -> Response {
     if let Body::Failed(failure) = &sent.body {
         return unsent(&visit, &form, failure).await;
     }
-    let Some(ack) = ack else { return said(&visit, told::flash([&sent])) };
+    let Some(ack) = ack else { return said(&visit, told::flash(&visit, [&sent])) };
     let key = form.key().map(|key| format!("{key} ack"));
     let answer = visit.act(Request::Ack(ack), "ack", key.as_deref()).await;
-    let flash = told::flash([&sent, &answer]);
+    let flash = told::flash(&visit, [&sent, &answer]);
     match &answer.body {
         Body::Done(_) => said(&visit, flash),
         // What was sent is not sent again: only the receipt is still to be given.
@@ -128,7 +128,10 @@ async fn act(visit: Visit, form: &Form, command: &str, request: Result<Request>)
         Err(refusal) => return undone(&visit, form, command, &visit.refused(command, &refusal)),
     };
     match &answer.body {
-        Body::Done(_) => done(visit, form, told::flash([&answer])).await,
+        Body::Done(_) => {
+            let flash = told::flash(&visit, [&answer]);
+            done(visit, form, flash).await
+        }
         Body::Failed(failure) => undone(&visit, form, command, failure),
     }
 }

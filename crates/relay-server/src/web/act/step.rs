@@ -43,7 +43,10 @@ pub async fn step(visit: Visit, Extension(form): Typed) -> Response {
             let page = Told { frame: visit.frame(Screen::Door), title: tool, text };
             visit.page(StatusCode::OK, page.render().unwrap_or_default())
         }
-        Body::Done(_) => done(visit, &form, told::flash([&answer])).await,
+        Body::Done(_) => {
+            let flash = told::flash(&visit, [&answer]);
+            done(visit, &form, flash).await
+        }
     }
 }
 

@@ -5,14 +5,15 @@ use relay_core::domain::contact::LinkState;
 use relay_core::domain::event::Number;
 use relay_core::verbs::{Done, Outcome, ack, link, release, send, standing};
 
-use super::super::frame::Flash;
+use super::super::frame::{Flash, Screen};
+use super::super::visit::Visit;
 use crate::ask::{Answer, Body};
 
 /// How many are named.
 const NAMED: usize = 5;
 
 /// What was done, and the signals that came with it; what failed has a page of its own.
-pub fn flash<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Flash {
+pub fn flash<'a>(visit: &Visit, answers: impl IntoIterator<Item = &'a Answer>) -> Flash {
     let done: Vec<&Done> = answers
         .into_iter()
         .filter_map(|answer| match &answer.body {
@@ -24,7 +25,14 @@ pub fn flash<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Flash {
     let signals = done.iter().flat_map(|done| &done.signals);
     let mut signals: Vec<String> = signals.map(|signal| format!("{}: {}", signal.code.as_str(), signal.text)).collect();
     signals.dedup();
-    Flash { text: texts.join(" "), signals }
+    let link = done.iter().find_map(|done| shown_at(visit, &done.outcome));
+    Flash { text: texts.join(" "), signals, link }
+}
+
+/// What was sent stands in its thread.
+fn shown_at(visit: &Visit, outcome: &Outcome) -> Option<String> {
+    let Outcome::Send(send::Outcome { message, .. }) = outcome else { return None };
+    Some(format!("{}#m{}", visit.frame(Screen::Threads).one("threads", &message.thread), message.id))
 }
 
 fn sentence(outcome: &Outcome) -> String {

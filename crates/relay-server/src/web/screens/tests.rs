@@ -45,7 +45,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
     let states = [LinkState::Requested, LinkState::Accepted, LinkState::Blocked, LinkState::Revoked, LinkState::Lapsed];
     let links: Vec<_> = (70..).zip(states).map(|(id, state)| samples::link(id, state, words)).collect();
     let letter = samples::message(45, words.name, &[("human", State::Stored)], words);
-    let flash = Flash { text: words.text.to_owned(), signals: vec![words.text.to_owned()] };
+    let flash = Flash { text: words.text.to_owned(), signals: vec![words.text.to_owned()], link: None };
     vec![
         ("projects", shown(Screen::Projects, "/", &projects::page)),
         ("now", framed(Screen::Now, "/p/repo-1a2b3c4d/", Some(&flash), |frame| now::page(frame, &status))),
