@@ -123,6 +123,13 @@ fn a_request_for_contact_can_be_blocked() {
     let said = person.does("link", &[("target", "RedForest"), ("answer", "block")]);
     assert!(said.contains("Blocked: RedForest takes no contact from BlueLake."), "{said}");
     bus.relay("BlueLake", ["link", "--target", "RedForest"]).fails("CONTACT_BLOCKED");
+    // The human answers what waits, and nothing waits any more; the command that lifts it is said.
+    let late = person.post("link", &[("target", "RedForest"), ("answer", "accept")]);
+    assert!(late.text.contains("LINK_NOT_FOUND"), "{}", late.text);
+    let (_, command) = said.split_once("This lifts it: relay ").unwrap_or_else(|| panic!("{said}"));
+    let command: Vec<&str> = command.split('<').next().unwrap().split_whitespace().collect();
+    assert_eq!(bus.relay("", command).success().result()["link"]["state"], "revoked");
+    bus.relay("BlueLake", ["link", "--target", "RedForest"]).success();
     // Other forms come back as they were sent, too.
     let maybe = person.post("link", &[("target", "<b>RedForest</b>"), ("answer", "maybe")]);
     assert_eq!((maybe.status, maybe.text.contains("INPUT_INVALID")), (400, true));

@@ -3,6 +3,7 @@
 use relay_core::domain::agent::Standing;
 use relay_core::domain::contact::LinkState;
 use relay_core::domain::event::Number;
+use relay_core::domain::shell;
 use relay_core::verbs::{Done, Outcome, ack, link, release, send, standing};
 
 use super::super::frame::{Flash, Screen};
@@ -21,7 +22,7 @@ pub fn flash<'a>(visit: &Visit, answers: impl IntoIterator<Item = &'a Answer>) -
             Body::Failed(_) => None,
         })
         .collect();
-    let texts: Vec<String> = done.iter().map(|done| sentence(&done.outcome)).collect();
+    let texts: Vec<String> = done.iter().map(|done| sentence(visit, &done.outcome)).collect();
     let signals = done.iter().flat_map(|done| &done.signals);
     let mut signals: Vec<String> = signals.map(|signal| format!("{}: {}", signal.code.as_str(), signal.text)).collect();
     signals.dedup();
@@ -35,11 +36,11 @@ fn shown_at(visit: &Visit, outcome: &Outcome) -> Option<String> {
     Some(format!("{}#m{}", visit.frame(Screen::Threads).one("threads", &message.thread), message.id))
 }
 
-fn sentence(outcome: &Outcome) -> String {
+fn sentence(visit: &Visit, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Send(sent) => sent_to(sent),
         Outcome::Ack(acks) => acked(acks),
-        Outcome::Link(linked) => answered(linked),
+        Outcome::Link(linked) => answered(visit, linked),
         Outcome::Release(released) => freed(released),
         Outcome::Standing(standing) => stands(standing),
         _ => "Done.".to_owned(),
@@ -69,12 +70,15 @@ fn acked(acks: &ack::Outcome) -> String {
     }
 }
 
-fn answered(linked: &link::Outcome) -> String {
+/// The human answers what waits, and takes no answer back: the agents do, with a command.
+fn answered(visit: &Visit, linked: &link::Outcome) -> String {
     let Some(link) = &linked.link else { return "Done.".to_owned() };
     let (from, to) = (&link.from, &link.to);
+    let place = visit.project.as_ref().map(|place| place.key.as_str()).unwrap_or_default();
+    let undone = shell::line(&["relay", "link", "--target", from, "--revoke", "--agent", to, "--project", place]);
     match link.state {
-        LinkState::Accepted => format!("Accepted: {from} and {to} may write to each other."),
-        LinkState::Blocked => format!("Blocked: {to} takes no contact from {from}."),
+        LinkState::Accepted => format!("Accepted: {from} and {to} may write to each other. This ends it: {undone}"),
+        LinkState::Blocked => format!("Blocked: {to} takes no contact from {from}. This lifts it: {undone}"),
         LinkState::Requested => format!("{from} waits for the answer of {to}."),
         LinkState::Revoked | LinkState::Lapsed => format!("{from} and {to} are in contact no longer."),
     }
