@@ -68,8 +68,9 @@ fn a_link_opens_the_page_once_and_only_for_two_minutes() {
     let opened = bring(&server, &first);
     assert_eq!((opened.status, opened.header("location")), (303, Some("/")), "{opened:?}");
     let cookie = opened.header("set-cookie").unwrap();
-    let secret = cookie.strip_prefix("relay_page=").unwrap().split(';').next().unwrap();
-    assert_eq!(cookie, format!("relay_page={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200"));
+    let name = format!("relay_page_{}", port(&server));
+    let secret = cookie.strip_prefix(&format!("{name}=")).unwrap().split(';').next().unwrap();
+    assert_eq!(cookie, format!("{name}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200"));
     assert!(secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()), "{secret}");
     let in_time = code(&server);
     let late = code(&server);
@@ -92,7 +93,7 @@ fn a_link_opens_the_page_once_and_only_for_two_minutes() {
         let (_, script) = script.unwrap_or_else(|| panic!("{page}"));
         assert!(script.contains("addEventListener(\"hashchange\", bring)"), "{page}");
     }
-    assert_eq!(server.request("GET", "/", &[("cookie", &format!("relay_page={secret}"))], "").status, 200);
+    assert_eq!(server.request("GET", "/", &[("cookie", &format!("{name}={secret}"))], "").status, 200);
     assert_eq!(std::fs::read_dir(bus.home().join("pages")).unwrap().count(), 0, "nothing of it is left");
     assert_eq!(server.stop(), 0);
     let mut log = String::new();
@@ -101,6 +102,25 @@ fn a_link_opens_the_page_once_and_only_for_two_minutes() {
     for secret in [first.as_str(), &in_time, &late, secret] {
         assert!(!log.contains(secret), "{log}");
     }
+}
+
+fn port<'a>(server: &'a Server<'_>) -> &'a str {
+    server.address().rsplit(':').next().unwrap()
+}
+
+/// A browser keeps the cookies of all ports of a host together, and brings all of them.
+#[test]
+fn the_pages_of_two_servers_of_one_host_are_open_at_a_time() {
+    let bus = Bus::with(&["BlueLake"]);
+    let (one, other) = (Server::start(&bus), Server::start(&bus));
+    let cookies = [Person::at(&one).cookie, Person::at(&other).cookie];
+    let names = cookies.each_ref().map(|cookie| cookie.split('=').next().unwrap());
+    assert_ne!(names[0], names[1], "the later one does not take the place of the earlier one");
+    let both = cookies.join("; ");
+    for server in [&one, &other] {
+        assert_eq!(server.request("GET", "/", &[("cookie", &both)], "").status, 200);
+    }
+    assert_eq!(other.request("GET", "/", &[("cookie", &cookies[0])], "").status, 401);
 }
 
 /// A link is for the server that it was made for: a stranger in its place gets nothing that another one takes.
@@ -163,7 +183,8 @@ fn a_session_is_over_when_its_time_is_or_when_one_leaves_or_when_the_server_star
     let headers = [FORM, ("origin", server.url.as_str()), ("cookie", leaves.cookie.as_str())];
     let left = server.request("POST", "/leave", &headers, &encoded(&[("csrf", &csrf)]));
     assert_eq!((left.status, left.header("location")), (303, Some("/open")), "{left:?}");
-    assert_eq!(left.header("set-cookie"), Some("relay_page=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"));
+    let taken_back = format!("relay_page_{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", port(&server));
+    assert_eq!(left.header("set-cookie"), Some(taken_back.as_str()));
     assert_eq!((leaves.get("/").status, stays.get("/").status), (401, 200));
     bus.advance(hours(12) - 1);
     assert_eq!(stays.get("/").status, 200);

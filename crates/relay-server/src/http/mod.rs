@@ -135,7 +135,7 @@ async fn serve(
         listens: listener.local_addr()?,
         tokens,
         openings,
-        visitors: web::Sessions::default(),
+        visitors: web::Sessions::on(listener.local_addr()?.port()),
         quotas,
         sessions: Sessions::default(),
         porter: Porter::default(),

@@ -13,7 +13,6 @@ use axum::response::Response;
 
 use super::door::{self, Inside, Typed};
 use super::frame::Frame;
-use super::session::cookie;
 use super::{refused, shown};
 use crate::http::Shared;
 
@@ -44,12 +43,12 @@ pub async fn open(State(shared): State<Arc<Shared>>, headers: HeaderMap, Extensi
     // The door has seen that it is an address of this server.
     let secure = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"));
     let secret = shared.visitors.begin(secure, now);
-    with_cookie(shown::see("/"), &cookie(Some(&secret), secure))
+    with_cookie(shown::see("/"), &shared.visitors.cookie(Some(&secret), secure))
 }
 
 pub async fn leave(State(shared): State<Arc<Shared>>, Extension(session): Inside) -> Response {
     shared.visitors.end(&session);
-    with_cookie(shown::see("/open"), &session.cookie_back())
+    with_cookie(shown::see("/open"), &shared.visitors.cookie_back(&session))
 }
 
 fn with_cookie(mut response: Response, cookie: &str) -> Response {

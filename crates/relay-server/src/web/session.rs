@@ -23,12 +23,15 @@ const MOST: usize = 32;
 /// How many pages of one session are told of changes at a time.
 const STREAMS: usize = 16;
 
-/// The cookie's name, and where the page is reached by https one that a browser takes from nobody else.
+/// What the cookie's name begins with, and where the page is reached by https what a browser takes from nobody else.
 const COOKIE: &str = "relay_page";
 const SECURE_COOKIE: &str = "__Host-relay_page";
 
-#[derive(Default)]
-pub struct Sessions(Mutex<VecDeque<Arc<Session>>>);
+pub struct Sessions {
+    all: Mutex<VecDeque<Arc<Session>>>,
+    /// A browser keeps the cookies of all ports of a host together: each server has a name of its own for its cookie.
+    port: u16,
+}
 
 pub struct Session {
     hash: String,
@@ -42,6 +45,11 @@ pub struct Session {
 }
 
 impl Sessions {
+    /// None yet, of the server that listens on this port.
+    pub fn on(port: u16) -> Self {
+        Sessions { all: Mutex::default(), port }
+    }
+
     /// Begins one, and says its secret for the only time.
     pub fn begin(&self, secure: bool, now: Timestamp) -> String {
         let secret = format!("{}{}", hex(&SystemRandom.bytes()), hex(&SystemRandom.bytes()));
@@ -54,7 +62,7 @@ impl Sessions {
             streams: Arc::new(Semaphore::new(STREAMS)),
             over: CancellationToken::new(),
         };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(Arc::new(session));
         if all.len() > MOST {
             all.pop_front().iter().for_each(|oldest| oldest.over.cancel());
@@ -64,11 +72,11 @@ impl Sessions {
 
     /// The one that a request's cookies show.
     pub fn shown(&self, headers: &HeaderMap, now: Timestamp) -> Option<Arc<Session>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter(|session| session.is_over(now)).for_each(|late| late.over.cancel());
         all.retain(|session| !session.is_over(now));
         // Others may have set cookies of the same name: any of them may be ours.
-        cookies(headers).find_map(|(secure, secret)| {
+        self.cookies(headers).find_map(|(secure, secret)| {
             let wanted = hash("session", secret);
             let is_it = |session: &&Arc<Session>| session.secure == secure && same(&session.hash, &wanted);
             all.iter().find(is_it).cloned()
@@ -77,7 +85,7 @@ impl Sessions {
 
     pub fn end(&self, session: &Session) {
         session.over.cancel();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| !same(&known.hash, &session.hash));
     }
 }
@@ -117,29 +125,30 @@ impl Session {
     }
 }
 
-/// The header that hands a browser its session; without a secret, one that takes it back.
-pub fn cookie(secret: Option<&str>, secure: bool) -> String {
-    let (name, end) = if secure { (SECURE_COOKIE, "; Secure") } else { (COOKIE, "") };
-    let seconds = secret.map_or(0, |_| LASTS.as_millis() / 1_000);
-    format!("{name}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{end}", secret.unwrap_or_default())
-}
-
-impl Session {
-    /// The header that takes its cookie back.
-    pub fn cookie_back(&self) -> String {
-        cookie(None, self.secure)
+impl Sessions {
+    /// The header that hands a browser its session; without a secret, one that takes it back.
+    pub fn cookie(&self, secret: Option<&str>, secure: bool) -> String {
+        let (name, end) = if secure { (SECURE_COOKIE, "; Secure") } else { (COOKIE, "") };
+        let (port, seconds) = (self.port, secret.map_or(0, |_| LASTS.as_millis() / 1_000));
+        let secret = secret.unwrap_or_default();
+        format!("{name}_{port}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{end}")
     }
-}
 
-/// The secrets of a request's cookies, and whether each is one of https.
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (bool, &str)> {
-    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter_map(|(name, secret)| match name {
-        COOKIE => Some((false, secret)),
-        SECURE_COOKIE => Some((true, secret)),
-        _ => None,
-    })
+    /// The header that takes the cookie of a session back.
+    pub fn cookie_back(&self, session: &Session) -> String {
+        self.cookie(None, session.secure)
+    }
+
+    /// The secrets of a request's cookies, and whether each is one of https.
+    fn cookies<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = (bool, &'a str)> {
+        let names = [(format!("{COOKIE}_{}", self.port), false), (format!("{SECURE_COOKIE}_{}", self.port), true)];
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.filter_map(move |(name, secret)| {
+            let (_, secure) = names.iter().find(|(known, _)| known == name)?;
+            Some((*secure, secret))
+        })
+    }
 }
 
 /// What is derived from a secret for one purpose says nothing about what is derived for another.
@@ -168,20 +177,22 @@ mod tests {
 
     #[test]
     fn a_session_is_shown_by_its_own_cookie_until_it_is_over() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::on(7717);
         let (plain, secure) = (sessions.begin(false, at(0)), sessions.begin(true, at(0)));
         assert_eq!(plain.len(), 64, "32 bytes");
         let is_shown = |cookies: &str, seconds: i64| sessions.shown(&headers(cookies), at(seconds)).is_some();
         let cases = [
-            (format!("relay_page={plain}"), true),
-            (format!("a=b; relay_page={plain}"), true),
-            (format!("relay_page={}; relay_page={plain}", "0".repeat(64)), true),
-            (format!("__Host-relay_page={secure}"), true),
-            (format!("relay_page={secure}"), false),
-            (format!("__Host-relay_page={plain}"), false),
-            (format!("relay_page={}", &plain[1..]), false),
+            (format!("relay_page_7717={plain}"), true),
+            (format!("a=b; relay_page_7717={plain}"), true),
+            (format!("relay_page_7717={}; relay_page_7717={plain}", "0".repeat(64)), true),
+            (format!("__Host-relay_page_7717={secure}"), true),
+            (format!("relay_page_7717={secure}"), false),
+            (format!("__Host-relay_page_7717={plain}"), false),
+            (format!("relay_page_7717={}", &plain[1..]), false),
             (format!("other={plain}"), false),
-            ("relay_page=".to_owned(), false),
+            ("relay_page_7717=".to_owned(), false),
+            (format!("relay_page={plain}"), false),
+            (format!("relay_page_7718={plain}"), false),
         ];
         for (cookies, expected) in &cases {
             assert_eq!(is_shown(cookies, 0), *expected, "{cookies}");
@@ -192,9 +203,9 @@ mod tests {
 
     #[test]
     fn a_session_ends_for_good_and_the_oldest_makes_room() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::on(7717);
         let secrets: Vec<String> = (0..MOST).map(|_| sessions.begin(false, at(0))).collect();
-        let shown = |secret: &str| sessions.shown(&headers(&format!("relay_page={secret}")), at(0));
+        let shown = |secret: &str| sessions.shown(&headers(&format!("relay_page_7717={secret}")), at(0));
         let (first, second) = (shown(&secrets[0]).expect("it is there"), shown(&secrets[1]).expect("it is there"));
         sessions.begin(false, at(0));
         assert!(shown(&secrets[0]).is_none() && first.is_over(at(0)), "one too many");
@@ -205,20 +216,20 @@ mod tests {
 
     #[test]
     fn every_session_has_a_token_of_its_own_which_is_not_its_secret() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::on(7717);
         let secrets = [sessions.begin(false, at(0)), sessions.begin(false, at(0))];
         let [one, other] = secrets
             .each_ref()
-            .map(|secret| sessions.shown(&headers(&format!("relay_page={secret}")), at(0)).expect("it is there"));
+            .map(|secret| sessions.shown(&headers(&format!("relay_page_7717={secret}")), at(0)).expect("it is there"));
         assert!(one.is_csrf(one.csrf()) && !one.is_csrf(other.csrf()) && !one.is_csrf("") && !one.is_csrf(&secrets[0]));
         assert!(!one.csrf().contains(&one.hash));
     }
 
     #[test]
     fn what_is_said_is_said_once() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::on(7717);
         let secret = sessions.begin(false, at(0));
-        let session = sessions.shown(&headers(&format!("relay_page={secret}")), at(0)).expect("it is there");
+        let session = sessions.shown(&headers(&format!("relay_page_7717={secret}")), at(0)).expect("it is there");
         session.say(Flash { text: "Sent.".to_owned(), ..Flash::default() });
         assert_eq!(session.said().map(|flash| flash.text).as_deref(), Some("Sent."));
         assert_eq!(session.said(), None);
