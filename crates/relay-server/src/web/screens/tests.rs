@@ -5,7 +5,7 @@ use relay_core::domain::delivery::State;
 use relay_core::error::Code;
 use relay_core::playbook::{Setting, Step};
 use relay_core::verbs::look::{Day, EventFilter, Events, Traffic};
-use relay_core::verbs::prepare::ThreadView;
+use relay_core::verbs::prepare::{OwedAck, ThreadView};
 use relay_core::verbs::recover;
 
 use super::samples::{self, HOSTILE, NOW, PLAIN, Words, framed};
@@ -252,6 +252,25 @@ fn a_reply_goes_to_whoever_asked_and_acknowledges_it() {
     settled.messages.pop();
     let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &settled));
     assert!(page.contains("name=\"reply_to\" value=\"44\"") && !page.contains("name=\"ack\""));
+}
+
+#[test]
+fn a_question_of_an_older_page_is_answered_and_found() {
+    let mut view = samples::thread(&PLAIN);
+    view.messages.pop();
+    view.acks_owed.push(OwedAck { message: 9, by: "human".to_owned(), to: "GreenHill".to_owned(), overdue: false });
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view));
+    assert!(page.contains("Answer #9") && page.contains("name=\"reply_to\" value=\"9\""), "{page}");
+    assert!(page.contains("name=\"ack\" value=\"9\"") && page.contains("<option value=\"GreenHill\">GreenHill, who"));
+    // What this page has is found on it, and the rest on a page of its own.
+    assert!(page.contains("href=\"#m41\"") && page.contains("href=\"/p/repo-1a2b3c4d/messages/9\""));
+}
+
+#[test]
+fn what_is_owed_leads_to_the_message_wherever_it_stands() {
+    for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
+        assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use relay_core::domain::delivery::State;
+use relay_core::domain::event::Number;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Timestamp;
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
@@ -18,9 +19,9 @@ struct Screen<'a> {
     view: &'a ThreadView,
     letters: Vec<Letter<'a>>,
     /// What the human was asked here and has not answered.
-    waiting: Option<&'a MessageShape>,
+    waiting: Option<Question<'a>>,
     /// The message that an answer goes to.
-    answered: Option<&'a MessageShape>,
+    answered: Option<Number>,
     participants: &'a [String],
     /// Those of them who are not the human.
     others: Vec<&'a str>,
@@ -34,6 +35,12 @@ struct Screen<'a> {
 const BESIDE: usize = 50;
 /// As many receipts as stand under a message of a conversation; a message to everybody may have hundreds.
 const RECEIPTS: usize = 12;
+
+/// A message that waits for the human.
+struct Question<'a> {
+    id: Number,
+    from: &'a str,
+}
 
 /// A message as it is shown.
 pub struct Letter<'a> {
@@ -49,10 +56,10 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
     let subject = view.thread.subject.as_deref();
     let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message).in_short() };
     let letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
-    let waiting = letters.iter().rev().find(|letter| letter.waits_for_the_human()).map(|letter| letter.message);
+    let waiting = waiting(view, &letters);
     let participants = first(&view.participants, BESIDE);
     let others = participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
-    let answered = waiting.or(view.messages.last());
+    let answered = waiting.as_ref().map(|question| question.id).or(view.messages.last().map(|newest| newest.id));
     text(&Screen {
         frame,
         view,
@@ -67,10 +74,25 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
     })
 }
 
+/// The newest question that waits for the human: of the messages shown, and of older ones that are owed an ack.
+fn waiting<'a>(view: &'a ThreadView, letters: &[Letter<'a>]) -> Option<Question<'a>> {
+    let shown = letters.iter().filter(|letter| letter.waits_for_the_human());
+    let shown = shown.map(|letter| Question { id: letter.message.id, from: &letter.message.from });
+    let owed = view.acks_owed.iter().filter(|owed| owed.by == HUMAN);
+    let owed = owed.map(|owed| Question { id: owed.message, from: &owed.to });
+    shown.chain(owed).max_by_key(|question| question.id)
+}
+
 impl Screen<'_> {
     /// Whether somebody is named as the one who asked.
     fn asks(&self, name: &str) -> bool {
-        self.waiting.is_some_and(|waiting| waiting.from == name)
+        self.waiting.as_ref().is_some_and(|waiting| waiting.from == name)
+    }
+
+    /// Where a message of this thread is read: here, or on a page of its own where this one does not have it.
+    fn place(&self, id: &Number) -> String {
+        let is_here = self.letters.iter().any(|letter| letter.message.id == *id);
+        if is_here { format!("#m{id}") } else { self.frame.one("messages", id) }
     }
 }
 
