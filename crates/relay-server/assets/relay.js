@@ -56,7 +56,7 @@ function become(old, fresh) {
     if (old.data === fresh.data) return;
     changed += 1;
     old.data = fresh.data;
-  } else if (old.matches("input, textarea, select, time[data-age]")) {
+  } else if (old.matches("input, textarea, time[data-age]")) {
     attributes(old, fresh, ["value", "checked"]);
   } else {
     attributes(old, fresh, ["open", "class"]);
@@ -104,7 +104,12 @@ function children(old, fresh) {
 
 /** Whether somebody types here. */
 function isTyped(region) {
-  const typed = (field) => field.matches("textarea, input:not([type=hidden])") && field.type !== "checkbox" && field.value !== field.defaultValue;
+  const chosen = (options) => Math.max(0, options.findIndex((option) => option.defaultSelected));
+  const typed = (field) => {
+    if (field.type === "hidden") return false;
+    if (field.matches("select")) return field.selectedIndex !== chosen([...field.options]);
+    return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  };
   return $$("textarea, input, select", region).some((field) => field === document.activeElement || typed(field));
 }
 

@@ -267,6 +267,14 @@ fn a_question_of_an_older_page_is_answered_and_found() {
 }
 
 #[test]
+fn what_changes_in_a_conversation_is_live() {
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &samples::thread(&PLAIN)));
+    for id in ["standing", "letters", "reply", "with", "held", "owed"] {
+        assert!(page.contains(&format!(" id=\"{id}\" data-live")), "{id}");
+    }
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");
