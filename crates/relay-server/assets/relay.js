@@ -137,6 +137,7 @@ async function refresh() {
 function swap(fresh) {
   changed = 0;
   sync(fresh.body);
+  const focused = document.activeElement;
   for (const region of $$("[data-live]")) {
     const other = fresh.getElementById(region.id);
     if (isTyped(region)) continue;
@@ -148,6 +149,8 @@ function swap(fresh) {
     const behind = other.previousElementSibling?.id;
     if (behind && !document.getElementById(other.id)) document.getElementById(behind)?.after(document.importNode(other, true));
   }
+  // Whatever is moved loses the focus on the way.
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
   tick();
   if (changed > 0) said("Updated");
 }
