@@ -232,12 +232,25 @@ const does = {
   },
 };
 
-// Drafts: what was typed is kept until it is sent, also where a page is left by mistake.
+// Drafts: what was typed is kept until it has been sent, also where a page is left by mistake. Whether it was is known from the next
+// page: one that says what was done lets them go, one with an error waits for what comes of it, and any other keeps them.
 const draftOf = (field) => `relay-draft ${location.pathname.split("/")[2]} ${field.dataset.draft}`;
+const SENT = "relay-sent";
+const sent = () => JSON.parse(kept(session, SENT) ?? "[]");
 function drafts() {
-  for (const field of $$("[data-draft]")) field.value ||= kept(session, draftOf(field)) ?? "";
+  if ($(".flash")) sent().forEach((key) => kept(session, key, null));
+  if (!$("[role=alert]")) kept(session, SENT, null);
+  for (const field of $$("[data-draft]")) {
+    const draft = !field.value && kept(session, draftOf(field));
+    if (!draft) continue;
+    field.value = draft;
+    for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  }
   document.addEventListener("input", ({ target }) => target.dataset.draft && kept(session, draftOf(target), target.value || null));
-  document.addEventListener("submit", ({ target }) => $$("[data-draft]", target).forEach((field) => kept(session, draftOf(field), null)));
+  document.addEventListener("submit", ({ target }) => {
+    const keys = $$("[data-draft]", target).map(draftOf);
+    if (keys.length > 0) kept(session, SENT, JSON.stringify([...sent(), ...keys]));
+  });
 }
 
 /** Recipients, as they are typed. */

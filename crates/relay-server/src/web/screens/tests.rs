@@ -275,6 +275,23 @@ fn what_changes_in_a_conversation_is_live() {
 }
 
 #[test]
+fn what_is_typed_for_one_letter_is_not_kept_for_another() {
+    let key = |draft: write::Draft| {
+        let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &[], None));
+        page.split("rows=\"8\" required data-draft=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+            .map(str::to_owned)
+    };
+    let to = |name: &str| write::Draft { to: vec![name.to_owned()], ..write::Draft::default() };
+    let thread = write::Draft { thread: "bd-1".to_owned(), ..write::Draft::default() };
+    let answer = write::Draft { reply_to: Some(7), ..write::Draft::default() };
+    let keys = [to("BlueLake"), to("RedForest"), thread, answer, write::Draft::default()].map(key);
+    let distinct: std::collections::HashSet<_> = keys.iter().flatten().collect();
+    assert_eq!(distinct.len(), keys.len(), "{keys:?}");
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");

@@ -65,6 +65,12 @@ pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Op
 }
 
 impl Screen<'_> {
+    /// Which letter this is: what is typed for one is not kept for another.
+    fn about(&self) -> String {
+        let answered = self.draft.reply_to.map(|number| number.to_string()).unwrap_or_default();
+        [self.draft.to.join(",").as_str(), &self.draft.thread, &answered].join(" / ")
+    }
+
     fn is_chosen(&self, name: &str) -> bool {
         self.draft.to.iter().any(|chosen| chosen == name)
     }
