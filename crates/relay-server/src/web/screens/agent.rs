@@ -33,6 +33,8 @@ struct Screen<'a> {
     waits: Vec<&'a WaitShape>,
     acks: Vec<&'a AckShape>,
     debt: Vec<&'a DebtItem>,
+    /// All that it owes: acks, of which not every one may be listed, and the rest.
+    owes: usize,
     claims: Vec<Held<'a>>,
     total: usize,
     events: Vec<Told<'a>>,
@@ -42,19 +44,20 @@ pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
     let agent = about.agent;
     let is_it = |name: &str| name == agent.name;
     let now = about.status.now.as_deref();
+    let busy = now.and_then(|now| now.busy.iter().find(|busy| is_it(&busy.agent)));
+    let acks: Vec<&AckShape> = now.iter().flat_map(|now| &now.acks).filter(|ack| is_it(&ack.by)).collect();
+    // Acks that are late stand among the acks.
+    let is_else = |item: &&DebtItem| is_it(&item.who) && item.kind != "ack_overdue";
+    let debt: Vec<&DebtItem> = now.iter().flat_map(|now| &now.debt).filter(is_else).collect();
     text(&Screen {
         frame,
         agent,
         standing: standing(agent),
-        busy: now.and_then(|now| now.busy.iter().find(|busy| is_it(&busy.agent))),
+        owes: busy.map_or(0, |busy| busy.owes).max(acks.len()) + debt.len(),
+        busy,
         waits: now.iter().flat_map(|now| &now.waits).filter(|wait| is_it(&wait.who)).collect(),
-        acks: now.iter().flat_map(|now| &now.acks).filter(|ack| is_it(&ack.by)).collect(),
-        // Acks that are late stand among the acks.
-        debt: now
-            .iter()
-            .flat_map(|now| &now.debt)
-            .filter(|item| is_it(&item.who) && item.kind != "ack_overdue")
-            .collect(),
+        acks,
+        debt,
         claims: held(about.claims, about.status),
         total: about.total,
         events: about.events.iter().map(Told::of).collect(),

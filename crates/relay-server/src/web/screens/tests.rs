@@ -4,7 +4,7 @@ use relay_core::domain::contact::LinkState;
 use relay_core::domain::delivery::State;
 use relay_core::error::Code;
 use relay_core::playbook::{Setting, Step};
-use relay_core::verbs::look::{Day, EventFilter, Events, Traffic};
+use relay_core::verbs::look::{Day, EventFilter, Events, Status, Traffic};
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
 use relay_core::verbs::recover;
 
@@ -289,6 +289,28 @@ fn what_is_typed_for_one_letter_is_not_kept_for_another() {
     let keys = [to("BlueLake"), to("RedForest"), thread, answer, write::Draft::default()].map(key);
     let distinct: std::collections::HashSet<_> = keys.iter().flatten().collect();
     assert_eq!(distinct.len(), keys.len(), "{keys:?}");
+}
+
+/// The page of an agent of a project.
+fn agent_page(status: &Status, name: &str) -> String {
+    let Some(agent) = status.agents.iter().find(|agent| agent.name == name) else { panic!("nobody is called {name}") };
+    let about = agent::About { agent, status, claims: &[], total: 0, events: &[] };
+    framed(Screen::Agents, "/a/1", None, |frame| agent::page(frame, &about))
+}
+
+#[test]
+fn all_that_an_agent_owes_is_counted() {
+    let mut status = samples::status(&PLAIN);
+    let owes = |status: &Status, said: &str| {
+        let page = agent_page(status, "GreenHill");
+        assert!(page.contains(said), "{said}: {:?}", around(&page, "What it owes"));
+    };
+    owes(&status, "What it owes <span class=\"meta\">1 item<");
+    // One that is listed, and others that are not.
+    let Some(now) = status.now.as_mut() else { panic!("nothing is told of now") };
+    now.busy.iter_mut().for_each(|busy| busy.owes = 7);
+    owes(&status, "What it owes <span class=\"meta\">7 items<");
+    owes(&status, "and 6 more acks");
 }
 
 #[test]
