@@ -4,7 +4,7 @@ use relay_core::domain::contact::LinkState;
 use relay_core::domain::delivery::State;
 use relay_core::error::Code;
 use relay_core::playbook::{Setting, Step};
-use relay_core::verbs::look::{Day, EventFilter, Events, Status, Traffic};
+use relay_core::verbs::look::{Day, EventFilter, Events, Status, Traffic, WaitShape};
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
 use relay_core::verbs::recover;
 
@@ -311,6 +311,26 @@ fn all_that_an_agent_owes_is_counted() {
     now.busy.iter_mut().for_each(|busy| busy.owes = 7);
     owes(&status, "What it owes <span class=\"meta\">7 items<");
     owes(&status, "and 6 more acks");
+}
+
+#[test]
+fn who_waits_is_told_with_what_for() {
+    let mut status = samples::status(&PLAIN);
+    let wait = |verb: &str, patterns: &[&str]| WaitShape {
+        who: "QuietOwl".to_owned(),
+        verb: verb.to_owned(),
+        for_whom: vec!["@x".to_owned(), "@y".to_owned()],
+        patterns: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
+    };
+    let Some(now) = status.now.as_mut() else { panic!("nothing is told of now") };
+    now.waits = vec![wait("poll", &[]), wait("link", &[]), wait("reserve", &["a", "b"]), wait("reserve", &[])];
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+    let (xy, a, b) = ("@x</b>, <b class=\"name\">@y</b>", "<span class=\"path\">a<", "<span class=\"path\">b<");
+    for what in ["to write", "to answer a contact request", &format!("to give back {a}/span>, {b}"), "(reserve)"] {
+        assert!(page.contains(&format!("waits for <b class=\"name\">{xy} {what}")), "{what}");
+    }
+    let quiet = framed(Screen::Now, "/", None, |frame| now::page(frame, &samples::empty()));
+    assert!(quiet.contains("command is blocked waiting for another"));
 }
 
 #[test]
