@@ -334,6 +334,19 @@ fn who_waits_is_told_with_what_for() {
 }
 
 #[test]
+fn nobody_is_offered_to_write_to_who_is_suspended() {
+    let status = samples::status(&PLAIN);
+    let draft = write::Draft { to: vec!["GreyWolf".to_owned()], ..write::Draft::default() };
+    let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &status.agents, None));
+    assert!(page.contains("value=\"GreyWolf\" disabled>") && page.contains("mail to it is refused"));
+    assert!(page.contains("<input name=\"to\" value=\"GreyWolf\""), "what was asked for is not lost");
+    let page = agent_page(&status, "GreyWolf");
+    assert!(!page.contains("Send to GreyWolf") && page.contains("mail to it is refused"));
+    assert_eq!(page.matches("Let GreyWolf act again").count(), 1);
+    assert!(agent_page(&status, "QuietOwl").contains("Send to QuietOwl"));
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");

@@ -50,7 +50,11 @@ pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Op
     let more = shown.len().saturating_sub(BOXES);
     shown.truncate(BOXES);
     shown.sort_by_key(|agent| agent.name.to_lowercase());
-    let has_box = |name: &str| !shown.is_empty() && (name == "@all" || shown.iter().any(|agent| agent.name == name));
+    // Mail to somebody who is suspended is refused: their box cannot be ticked.
+    let has_box = |name: &str| {
+        let is_it = |agent: &&AgentShape| agent.name == name && standing(agent) != "suspended";
+        !shown.is_empty() && (name == "@all" || shown.iter().any(is_it))
+    };
     let named: Vec<&str> = draft.to.iter().map(String::as_str).filter(|name| !has_box(name)).collect();
     text(&Screen {
         frame,
