@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use askama::Template;
+use relay_core::domain::name::{HUMAN, RELAY};
 use relay_core::store::Size;
 use relay_core::verbs::debt::DebtItem;
 use relay_core::verbs::look::{AckShape, Branch, Busy, Now, Status, WaitShape};
@@ -105,6 +106,15 @@ fn nothing() -> Now {
 impl Screen<'_> {
     fn decisions(&self) -> usize {
         self.status.for_the_human.len() + self.now.requests.len() + self.status.questions.len()
+    }
+
+    /// Why somebody who asks would not read an answer. Those of other projects, and relay itself, are not known here.
+    fn gone(&self, name: &str) -> Option<&'static str> {
+        if name.contains('@') || name == HUMAN || name == RELAY {
+            return None;
+        }
+        let known = self.status.agents.iter().find(|agent| agent.name == name);
+        known.map_or(Some("retired"), |agent| Some(standing(agent)).filter(|word| *word == "suspended"))
     }
 
     /// How many agents stand so.

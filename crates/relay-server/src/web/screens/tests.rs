@@ -347,6 +347,18 @@ fn nobody_is_offered_to_write_to_who_is_suspended() {
 }
 
 #[test]
+fn who_asks_and_is_gone_is_marked() {
+    let asked = |from: &str| {
+        let mut status = samples::status(&PLAIN);
+        status.for_the_human[0].from = from.to_owned();
+        let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+        let before = page.split(" asks in").next().unwrap_or_default().to_owned();
+        before.rsplit('>').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(["OldPine", "GreyWolf", "QuietOwl", "Blue@/work/x"].map(asked), [" (retired)", " (suspended)", "", ""]);
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");
