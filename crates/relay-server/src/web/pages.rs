@@ -66,8 +66,15 @@ async fn all(visit: Visit) -> Response {
 }
 
 async fn at_once(visit: Visit) -> Response {
-    let seen = visit.status().await.map(|status| move |frame: &Frame<'_>| now::page(frame, &status));
-    answer(&visit, Screen::Now, seen)
+    let seen = async {
+        let status = visit.status().await?;
+        let mut opened = Vec::new();
+        for asked in status.for_the_human.iter().take(now::OPENED) {
+            opened.extend(visit.message(&asked.id.to_string()).await.ok());
+        }
+        Ok(move |frame: &Frame<'_>| now::page(frame, &status, &opened))
+    };
+    answer(&visit, Screen::Now, seen.await)
 }
 
 async fn list_of_threads(visit: Visit) -> Response {
@@ -251,16 +258,17 @@ async fn who_talks(visit: Visit) -> Response {
 
 async fn box_to_write(visit: Visit) -> Response {
     let seen = async {
-        let mut draft = draft(&visit.query);
+        let (mut draft, mut asked) = (draft(&visit.query), None);
         if let Some(answered) = draft.reply_to {
             let message = visit.message(&answered.to_string()).await?;
             let waits = message.ack_required && message.acked_at.is_none();
             // Whoever answers what the human was asked to acknowledge does both.
             let is_asked = waits && message.recipients.iter().any(|copy| copy.name == HUMAN);
             draft.ack = draft.ack.or(is_asked.then_some(answered));
+            asked = Some(message);
         }
         let agents = visit.agents().await?;
-        Ok(move |frame: &Frame<'_>| write::page(frame, &draft, &agents, None))
+        Ok(move |frame: &Frame<'_>| write::answer(frame, &draft, &agents, asked.as_ref()))
     };
     answer(&visit, Screen::Write, seen.await)
 }

@@ -21,6 +21,12 @@ pub fn lines(text: impl Display, _: &dyn Values) -> Result<String> {
     Ok(plain::escape(&text.to_string()))
 }
 
+/// The beginning of a text of others, with its line breaks.
+#[filter_fn]
+pub fn beginning(text: impl Display, _: &dyn Values) -> Result<String> {
+    Ok(plain::escape(&words::beginning(&text.to_string())))
+}
+
 /// A text as one part of an address, in the path or in the query.
 #[filter_fn]
 pub fn part(text: impl Display, _: &dyn Values) -> Result<String> {

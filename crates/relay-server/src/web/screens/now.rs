@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use askama::Template;
+use relay_core::domain::event::Number;
 use relay_core::domain::name::{HUMAN, RELAY};
 use relay_core::store::Size;
 use relay_core::verbs::debt::DebtItem;
@@ -17,6 +18,8 @@ use crate::web::frame::Frame;
 const AGENTS: usize = 40;
 /// As many questions and requests, which take the most room.
 const ASKED: usize = 12;
+/// As many questions as are shown with how they begin.
+pub const OPENED: usize = 5;
 /// As many of everything else.
 const ROWS: usize = 20;
 
@@ -27,6 +30,7 @@ struct Screen<'a> {
     status: &'a Status,
     now: &'a Now,
     asked: &'a [MessageShape],
+    opened: &'a [MessageShape],
     unasked: usize,
     requests: &'a [LinkShape],
     contested: &'a [ContestedShape],
@@ -47,7 +51,8 @@ struct Row<'a> {
     waits: Vec<&'a WaitShape>,
 }
 
-pub fn page(frame: &Frame<'_>, status: &Status) -> String {
+/// `opened` are questions of the status with their texts, which the status itself leaves out.
+pub fn page(frame: &Frame<'_>, status: &Status, opened: &[MessageShape]) -> String {
     let nothing = nothing();
     let now = status.now.as_deref().unwrap_or(&nothing);
     text(&Screen {
@@ -55,6 +60,7 @@ pub fn page(frame: &Frame<'_>, status: &Status) -> String {
         status,
         now,
         asked: first(&status.for_the_human, ASKED),
+        opened,
         unasked: status.for_the_human.len().saturating_sub(ASKED),
         requests: first(&now.requests, ASKED),
         contested: first(&status.contested, ROWS),
@@ -106,6 +112,11 @@ fn nothing() -> Now {
 impl Screen<'_> {
     fn decisions(&self) -> usize {
         self.status.for_the_human.len() + self.now.requests.len() + self.status.questions.len()
+    }
+
+    /// The text of a question, where it was opened.
+    fn beginning(&self, id: &Number) -> Option<&str> {
+        self.opened.iter().find(|message| message.id == *id).and_then(|message| message.body.as_deref())
     }
 
     /// Why somebody who asks would not read an answer. Those of other projects, and relay itself, are not known here.

@@ -48,7 +48,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
     let flash = Flash { text: words.text.to_owned(), signals: vec![words.text.to_owned()], link: None };
     vec![
         ("projects", shown(Screen::Projects, "/", &projects::page)),
-        ("now", framed(Screen::Now, "/p/repo-1a2b3c4d/", Some(&flash), |frame| now::page(frame, &status))),
+        ("now", framed(Screen::Now, "/p/repo-1a2b3c4d/", Some(&flash), |frame| now::page(frame, &status, &[]))),
         ("threads", shown(Screen::Threads, "/t", &|frame| threads::page(frame, &[samples::shape(words)], Some(7)))),
         ("thread", shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words)))),
         ("message", shown(Screen::Threads, "/m/45", &|frame| message::page(frame, &letter))),
@@ -183,7 +183,7 @@ fn where_nothing_is_a_screen_says_what_to_do() {
     let silent = ThreadView { messages: Vec::new(), before: None, ..samples::thread(&PLAIN) };
     let shown = |page: &dyn Fn(&Frame<'_>) -> String| framed(Screen::Now, "/", None, page);
     for page in [
-        shown(&|frame| now::page(frame, &status)),
+        shown(&|frame| now::page(frame, &status, &[])),
         shown(&|frame| projects::page(&Frame { project: None, projects: &[], key: frame.key, ..*frame })),
         shown(&|frame| threads::page(frame, &[], None)),
         shown(&|frame| thread::page(frame, &silent)),
@@ -207,7 +207,7 @@ fn where_nothing_is_a_screen_says_what_to_do() {
 fn of_many_agents_those_are_shown_who_were_seen_last() {
     let mut status = samples::status(&PLAIN);
     status.agents = (0..500).map(|n| samples::agent(&format!("Agent{n}"), "active", true, n, &PLAIN)).collect();
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
     assert!(page.contains(">Agent39<") && !page.contains(">Agent40<"));
     assert!(page.contains("and 460 more"));
     let second = framed(Screen::Agents, "/a", None, |frame| agents::page(frame, &status.agents, "alive", 2));
@@ -227,7 +227,7 @@ fn a_page_weighs_little() {
     let mut status = samples::status(&PLAIN);
     status.agents = (0..500).map(|n| samples::agent(&format!("Agent{n}"), "active", true, n, &PLAIN)).collect();
     status.for_the_human = vec![status.for_the_human[0].clone(); 100];
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
     assert!(page.len() < 120_000, "{}", page.len());
 }
 
@@ -324,12 +324,12 @@ fn who_waits_is_told_with_what_for() {
     };
     let Some(now) = status.now.as_mut() else { panic!("nothing is told of now") };
     now.waits = vec![wait("poll", &[]), wait("link", &[]), wait("reserve", &["a", "b"]), wait("reserve", &[])];
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
     let (xy, a, b) = ("@x</b>, <b class=\"name\">@y</b>", "<span class=\"path\">a<", "<span class=\"path\">b<");
     for what in ["to write", "to answer a contact request", &format!("to give back {a}/span>, {b}"), "(reserve)"] {
         assert!(page.contains(&format!("waits for <b class=\"name\">{xy} {what}")), "{what}");
     }
-    let quiet = framed(Screen::Now, "/", None, |frame| now::page(frame, &samples::empty()));
+    let quiet = framed(Screen::Now, "/", None, |frame| now::page(frame, &samples::empty(), &[]));
     assert!(quiet.contains("command is blocked waiting for another"));
 }
 
@@ -351,11 +351,22 @@ fn who_asks_and_is_gone_is_marked() {
     let asked = |from: &str| {
         let mut status = samples::status(&PLAIN);
         status.for_the_human[0].from = from.to_owned();
-        let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status));
+        let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
         let before = page.split(" asks in").next().unwrap_or_default().to_owned();
         before.rsplit('>').next().unwrap_or_default().to_owned()
     };
     assert_eq!(["OldPine", "GreyWolf", "QuietOwl", "Blue@/work/x"].map(asked), [" (retired)", " (suspended)", "", ""]);
+}
+
+#[test]
+fn a_question_is_shown_with_how_it_begins() {
+    let status = samples::status(&PLAIN);
+    let message = &status.for_the_human[0];
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, std::slice::from_ref(message)));
+    assert!(page.contains("The session **ends after ten minutes**"), "as it was written");
+    let draft = write::Draft { reply_to: Some(45), ..write::Draft::default() };
+    let page = framed(Screen::Write, "/w", None, |frame| write::answer(frame, &draft, &[], Some(message)));
+    assert!(page.contains("The session **ends after ten minutes**") && page.contains("/messages/45\""));
 }
 
 #[test]

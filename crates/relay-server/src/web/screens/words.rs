@@ -11,6 +11,15 @@ pub fn part(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }
 
+/// As much of a text as says what it is about.
+pub fn beginning(text: &str) -> String {
+    const MOST: usize = 400;
+    match text.trim().char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.trim()[..end].trim_end()),
+        None => text.trim().to_owned(),
+    }
+}
+
 /// How long until or since, rounded to the largest unit that says enough.
 pub fn age(at: Timestamp, now: Timestamp) -> String {
     let millis = at.since(now).as_millis();
@@ -92,6 +101,13 @@ mod tests {
         ] {
             check(seconds, expected);
         }
+    }
+
+    #[test]
+    fn a_beginning_is_whole_or_says_that_it_is_not() {
+        assert_eq!(beginning("  Which one?\n\n- a\n"), "Which one?\n\n- a");
+        assert_eq!(beginning(&"é".repeat(400)), "é".repeat(400));
+        assert_eq!(beginning(&"é".repeat(401)), format!("{}…", "é".repeat(400)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use askama::Template;
 use relay_core::domain::event::Number;
 use relay_core::domain::message::Importance;
-use relay_core::wire::v1::AgentShape;
+use relay_core::wire::v1::{AgentShape, MessageShape};
 
 use super::now::standing;
 use super::trouble::Trouble;
@@ -41,9 +41,26 @@ struct Screen<'a> {
     named: String,
     importances: [&'static str; 4],
     trouble: Option<Trouble<'a>>,
+    answered: Option<&'a MessageShape>,
 }
 
+/// The box with what was typed, and what was wrong with it.
 pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Option<Trouble<'_>>) -> String {
+    boxed(frame, draft, agents, trouble, None)
+}
+
+/// The box with what it answers.
+pub fn answer(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], answered: Option<&MessageShape>) -> String {
+    boxed(frame, draft, agents, None, answered)
+}
+
+fn boxed(
+    frame: &Frame<'_>,
+    draft: &Draft,
+    agents: &[AgentShape],
+    trouble: Option<Trouble<'_>>,
+    answered: Option<&MessageShape>,
+) -> String {
     let mut shown: Vec<&AgentShape> = agents.iter().filter(|agent| standing(agent) != "retired").collect();
     // Where not all have a box those have one who were seen last; they stand where one looks for a name.
     shown.sort_by_key(|agent| (!agent.alive, std::cmp::Reverse(agent.seen_at)));
@@ -65,6 +82,7 @@ pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Op
         able: agents.iter().filter(|agent| ["alive", "silent"].contains(&standing(agent))).count(),
         importances: Importance::ALL.map(Importance::as_str),
         trouble,
+        answered,
     })
 }
 
