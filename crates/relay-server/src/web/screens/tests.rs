@@ -370,6 +370,20 @@ fn a_question_is_shown_with_how_it_begins() {
 }
 
 #[test]
+fn every_message_can_be_answered_and_no_answer_goes_to_another_unsaid() {
+    let mut view = samples::thread(&PLAIN);
+    view.messages.pop();
+    let page = |path: &str| framed(Screen::Threads, path, None, |frame| thread::page(frame, &view));
+    for id in [41, 42, 43, 44] {
+        assert!(page("/t/1").contains(&format!("/write?reply_to={id}&amp;thread=bd-101\"")), "{id}");
+    }
+    assert!(page("/t/1").contains("answers #44, the newest") && !page("/t/1").contains("name=\"subject\""));
+    let old = page("/t/1?before=50");
+    assert!(!old.contains("name=\"reply_to\"") && !old.contains("the newest</span>"));
+    assert!(old.contains("name=\"subject\" required maxlength=\"200\" value=\"Sessions expire too early\""));
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");

@@ -59,7 +59,10 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
     let waiting = waiting(view, &letters);
     let participants = first(&view.participants, BESIDE);
     let others = participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
-    let answered = waiting.as_ref().map(|question| question.id).or(view.messages.last().map(|newest| newest.id));
+    let is_old = frame.is_further();
+    // The newest message is not known on a page of older ones: what is written there answers none in particular.
+    let newest = view.messages.last().filter(|_| !is_old).map(|newest| newest.id);
+    let answered = waiting.as_ref().map(|question| question.id).or(newest);
     text(&Screen {
         frame,
         view,
@@ -70,7 +73,7 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
         others,
         claims: first(&view.reservations, BESIDE),
         owed: first(&view.acks_owed, BESIDE),
-        is_old: frame.is_further(),
+        is_old,
     })
 }
 
