@@ -384,6 +384,15 @@ fn every_message_can_be_answered_and_no_answer_goes_to_another_unsaid() {
 }
 
 #[test]
+fn a_long_conversation_leads_to_its_end() {
+    let mut view = samples::thread(&PLAIN);
+    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view));
+    assert!(page(&view).contains("<a href=\"#m45\">To the newest</a>") && page(&view).contains("id=\"m45\""));
+    view.messages.truncate(2);
+    assert!(!page(&view).contains("To the newest"));
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");

@@ -33,6 +33,8 @@ struct Screen<'a> {
 
 /// As many participants and claims as stand beside a conversation.
 const BESIDE: usize = 50;
+/// As many messages as are seen without scrolling.
+const SEEN_AT_ONCE: usize = 3;
 /// As many receipts as stand under a message of a conversation; a message to everybody may have hundreds.
 const RECEIPTS: usize = 12;
 
@@ -90,6 +92,12 @@ impl Screen<'_> {
     /// Whether somebody is named as the one who asked.
     fn asks(&self, name: &str) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| waiting.from == name)
+    }
+
+    /// The newest message, where it stands further down than is seen at once.
+    fn far(&self) -> Option<Number> {
+        let newest = self.letters.last().filter(|_| self.letters.len() > SEEN_AT_ONCE);
+        newest.map(|letter| letter.message.id)
     }
 
     /// Where a message of this thread is read: here, or on a page of its own where this one does not have it.
