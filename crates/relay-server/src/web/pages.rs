@@ -94,7 +94,10 @@ async fn one_thread(visit: Visit, Path((_, id)): Path<(String, String)>) -> Resp
     let seen = async {
         let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&["thread", &id]) };
         match visit.look(input).await? {
-            Outcome::Thread(view) => Ok(move |frame: &Frame<'_>| thread::page(frame, &view)),
+            Outcome::Thread(view) => {
+                let status = if view.reservations.is_empty() { None } else { Some(visit.status().await?) };
+                Ok(move |frame: &Frame<'_>| thread::page(frame, &view, status.as_deref()))
+            }
             _ => visit.strange(),
         }
     };

@@ -50,7 +50,10 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
         ("projects", shown(Screen::Projects, "/", &projects::page)),
         ("now", framed(Screen::Now, "/p/repo-1a2b3c4d/", Some(&flash), |frame| now::page(frame, &status, &[]))),
         ("threads", shown(Screen::Threads, "/t", &|frame| threads::page(frame, &[samples::shape(words)], Some(7)))),
-        ("thread", shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words)))),
+        (
+            "thread",
+            shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words), Some(&status))),
+        ),
         ("message", shown(Screen::Threads, "/m/45", &|frame| message::page(frame, &letter))),
         (
             "search",
@@ -186,7 +189,7 @@ fn where_nothing_is_a_screen_says_what_to_do() {
         shown(&|frame| now::page(frame, &status, &[])),
         shown(&|frame| projects::page(&Frame { project: None, projects: &[], key: frame.key, ..*frame })),
         shown(&|frame| threads::page(frame, &[], None)),
-        shown(&|frame| thread::page(frame, &silent)),
+        shown(&|frame| thread::page(frame, &silent, None)),
         shown(&|frame| search::page(frame, "", &[], None)),
         shown(&|frame| search::page(frame, "words", &[], None)),
         shown(&|frame| agents::page(frame, &[], "", 1)),
@@ -245,12 +248,12 @@ fn the_words_that_were_looked_for_are_marked() {
 #[test]
 fn a_reply_goes_to_whoever_asked_and_acknowledges_it() {
     let view = samples::thread(&PLAIN);
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, None));
     assert!(page.contains("name=\"reply_to\" value=\"45\"") && page.contains("name=\"ack\" value=\"45\""));
     assert!(page.contains("<option value=\"RedForest\">RedForest, who asked in #45"));
     let mut settled = view;
     settled.messages.pop();
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &settled));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &settled, None));
     assert!(page.contains("name=\"reply_to\" value=\"44\"") && !page.contains("name=\"ack\""));
 }
 
@@ -259,7 +262,7 @@ fn a_question_of_an_older_page_is_answered_and_found() {
     let mut view = samples::thread(&PLAIN);
     view.messages.pop();
     view.acks_owed.push(OwedAck { message: 9, by: "human".to_owned(), to: "GreenHill".to_owned(), overdue: false });
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, None));
     assert!(page.contains("Answer #9") && page.contains("name=\"reply_to\" value=\"9\""), "{page}");
     assert!(page.contains("name=\"ack\" value=\"9\"") && page.contains("<option value=\"GreenHill\">GreenHill, who"));
     // What this page has is found on it, and the rest on a page of its own.
@@ -268,7 +271,7 @@ fn a_question_of_an_older_page_is_answered_and_found() {
 
 #[test]
 fn what_changes_in_a_conversation_is_live() {
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &samples::thread(&PLAIN)));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &samples::thread(&PLAIN), None));
     for id in ["standing", "letters", "reply", "with", "held", "owed"] {
         assert!(page.contains(&format!(" id=\"{id}\" data-live")), "{id}");
     }
@@ -373,7 +376,7 @@ fn a_question_is_shown_with_how_it_begins() {
 fn every_message_can_be_answered_and_no_answer_goes_to_another_unsaid() {
     let mut view = samples::thread(&PLAIN);
     view.messages.pop();
-    let page = |path: &str| framed(Screen::Threads, path, None, |frame| thread::page(frame, &view));
+    let page = |path: &str| framed(Screen::Threads, path, None, |frame| thread::page(frame, &view, None));
     for id in [41, 42, 43, 44] {
         assert!(page("/t/1").contains(&format!("/write?reply_to={id}&amp;thread=bd-101\"")), "{id}");
     }
@@ -386,10 +389,22 @@ fn every_message_can_be_answered_and_no_answer_goes_to_another_unsaid() {
 #[test]
 fn a_long_conversation_leads_to_its_end() {
     let mut view = samples::thread(&PLAIN);
-    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view));
+    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, None));
     assert!(page(&view).contains("<a href=\"#m45\">To the newest</a>") && page(&view).contains("id=\"m45\""));
     view.messages.truncate(2);
     assert!(!page(&view).contains("To the newest"));
+}
+
+#[test]
+fn a_contested_claim_is_marked_beside_its_conversation() {
+    let (view, mut status) = (samples::thread(&PLAIN), samples::status(&PLAIN));
+    let held = |status: &Status| {
+        let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, Some(status)));
+        page.split("id=\"held\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap_or_default().to_owned()
+    };
+    assert!(held(&status).contains(">contested<"));
+    status.contested.clear();
+    assert!(held(&status).contains(PLAIN.path) && !held(&status).contains(">contested<"));
 }
 
 #[test]
@@ -424,7 +439,7 @@ fn of_many_receipts_a_conversation_shows_those_that_are_waited_for_and_the_messa
         names.iter().map(|name| (name.as_str(), if name == "Agent299" { State::Stored } else { State::Acked }));
     let mut view = samples::thread(&PLAIN);
     view.messages = vec![samples::message(44, "BlueLake", &copies.collect::<Vec<_>>(), &PLAIN)];
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, None));
     assert!(page.contains("and 288 more") && page.contains("not surfaced yet"), "{page}");
     let whole = framed(Screen::Threads, "/m/44", None, |frame| message::page(frame, &view.messages[0]));
     assert!(!whole.contains("288 more") && names.iter().all(|name| whole.contains(&format!("/{name}\""))));

@@ -5,9 +5,11 @@ use relay_core::domain::delivery::State;
 use relay_core::domain::event::Number;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Timestamp;
+use relay_core::verbs::look::Status;
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
-use relay_core::wire::v1::{ClaimShape, MessageShape, RecipientShape};
+use relay_core::wire::v1::{MessageShape, RecipientShape};
 
+use super::held::{Held, held};
 use super::{filters, first, text};
 use crate::web::frame::Frame;
 use crate::web::markdown::{self, Markup};
@@ -25,7 +27,7 @@ struct Screen<'a> {
     participants: &'a [String],
     /// Those of them who are not the human.
     others: Vec<&'a str>,
-    claims: &'a [ClaimShape],
+    claims: Vec<Held<'a>>,
     owed: &'a [OwedAck],
     /// The newest messages are on another page.
     is_old: bool,
@@ -54,7 +56,8 @@ pub struct Letter<'a> {
     pub copies: Vec<&'a RecipientShape>,
 }
 
-pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
+/// The status says which claims are contested; it is needed where there are some.
+pub fn page(frame: &Frame<'_>, view: &ThreadView, status: Option<&Status>) -> String {
     let subject = view.thread.subject.as_deref();
     let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message).in_short() };
     let letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
@@ -73,7 +76,7 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView) -> String {
         letters,
         participants,
         others,
-        claims: first(&view.reservations, BESIDE),
+        claims: status.map(|status| held(first(&view.reservations, BESIDE), status)).unwrap_or_default(),
         owed: first(&view.acks_owed, BESIDE),
         is_old,
     })
