@@ -90,7 +90,8 @@ function children(old, fresh) {
     } else {
       const added = document.importNode(child, true);
       changed += 1;
-      if (added.matches?.("[data-row], .leaf")) added.classList.add("fresh");
+      // What a slider brings along is not new.
+      if (added.matches?.("[data-row], .leaf") && !old.closest("[data-calm]")) added.classList.add("fresh");
       old.insertBefore(added, place);
     }
   }
@@ -276,6 +277,7 @@ function slider() {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       const address = new URL(location.href);
+      address.searchParams.set("day", range.form.elements.day.value);
       address.searchParams.set("at", range.value);
       history.replaceState(null, "", address);
       refresh();

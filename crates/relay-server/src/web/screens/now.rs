@@ -69,7 +69,7 @@ pub fn page(frame: &Frame<'_>, status: &Status, opened: &[MessageShape]) -> Stri
         debt: first(&now.debt, ROWS),
         rows: rows(status, now),
         more: status.agents.len().saturating_sub(AGENTS),
-        tree: Tree { frame, branch: &now.tree, acts: true },
+        tree: Tree { frame, branch: &now.tree, acts: true, then: None },
     })
 }
 

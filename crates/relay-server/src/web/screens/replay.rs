@@ -2,6 +2,7 @@
 
 use askama::Template;
 use relay_core::domain::event::Number;
+use relay_core::domain::time::Timestamp;
 use relay_core::verbs::look::{Branch, Day, Drawn, draw};
 use relay_core::wire::v1::{ClaimShape, EventShape};
 
@@ -34,6 +35,8 @@ struct Screen<'a> {
     /// The first event of the day and the last.
     ends: Option<(Number, Number)>,
     at: Number,
+    /// When the event of the moment happened.
+    then: Option<Timestamp>,
     bars: Vec<Bar>,
     spoken: String,
     moment: Option<&'a Moment<'a>>,
@@ -62,6 +65,7 @@ pub fn page(frame: &Frame<'_>, day: &Day, moment: Option<&Moment<'_>>) -> String
         later: day.later.map(words::day),
         ends: day.first.zip(day.last),
         at,
+        then: moment.and_then(|moment| moment.events.iter().find(|event| event.number == at)).map(|event| event.at),
         bars: bars(&day.hours),
         spoken: spoken.map(|(hour, count): (usize, _)| format!("{count} at {hour}")).collect::<Vec<_>>().join(", "),
         events: events.map(|event| if event.number == at { told(event) } else { Told::of(event) }).collect(),
@@ -87,7 +91,13 @@ fn grown(claims: &[ClaimShape]) -> Branch {
 }
 
 impl Screen<'_> {
+    /// The events before and after the one that is shown, where the day has them.
+    fn beside(&self) -> (Option<Number>, Option<Number>) {
+        let is_of_day = |number: &Number| self.ends.is_some_and(|(first, last)| (first..=last).contains(number));
+        (self.at.checked_sub(1).filter(is_of_day), self.at.checked_add(1).filter(is_of_day))
+    }
+
     fn tree(&self) -> Tree<'_> {
-        Tree { frame: self.frame, branch: &self.branch, acts: false }
+        Tree { frame: self.frame, branch: &self.branch, acts: false, then: self.then }
     }
 }

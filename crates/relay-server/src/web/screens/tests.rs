@@ -408,6 +408,20 @@ fn a_contested_claim_is_marked_beside_its_conversation() {
 }
 
 #[test]
+fn a_moment_is_told_from_its_own_time() {
+    let (claims, events) = (samples::claims(&PLAIN), samples::events(&PLAIN));
+    let page = |at| {
+        let moment = replay::Moment { at, events: &events, claims: &claims };
+        framed(Screen::Replay, "/y", None, |frame| replay::page(frame, &samples::day(), Some(&moment)))
+    };
+    // It happened 52 minutes ago, and what was held then ends in 38.
+    let middle = page(38);
+    assert!(middle.contains(">in 2 h</time>") && middle.contains(">09:04:40</time> UTC"), "{middle}");
+    assert!(middle.contains("?day=2026-11-16&amp;at=37\">← P") && middle.contains("?day=2026-11-16&amp;at=39\">N"));
+    assert!(!page(46).contains("Next event") && !page(2).contains("Previous event"));
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
+use relay_core::domain::time::Timestamp;
 use relay_core::verbs::look::{Branch, Leaf};
 
 use super::filters;
@@ -17,6 +18,8 @@ pub struct Tree<'a> {
     pub branch: &'a Branch,
     /// What is contested or forgotten can be let go here.
     pub acts: bool,
+    /// When it was so, where that is not now.
+    pub then: Option<Timestamp>,
 }
 
 impl HtmlSafe for Tree<'_> {}
