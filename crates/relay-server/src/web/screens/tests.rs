@@ -422,6 +422,13 @@ fn a_moment_is_told_from_its_own_time() {
 }
 
 #[test]
+fn wherever_times_of_day_are_shown_their_zone_is_said() {
+    for (name, page) in screens(&PLAIN).into_iter().filter(|(_, page)| page.contains("class=\"events\"")) {
+        assert!(page.contains("times are UTC"), "{name}");
+    }
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");
