@@ -204,11 +204,19 @@ function move(step) {
   target?.focus({ preventScroll: true });
 }
 
+/** Closes the list of projects; whether it was open. */
+function folds() {
+  const list = $(".switch[open]");
+  list?.removeAttribute("open");
+  return list !== null;
+}
+
 let prefix = "";
 let forgets = 0;
 function pressed(event) {
   const field = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (event.key === "Escape" && field) return field.blur();
+  if (event.key === "Escape" && folds()) return $(".switch > summary").focus();
   if (field || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
   const key = prefix + event.key;
   prefix = event.key === "g" && !prefix ? "g " : "";
@@ -304,6 +312,7 @@ function copies() {
 document.addEventListener("DOMContentLoaded", () => {
   for (const button of $$("[data-does]")) button.addEventListener("click", does[button.dataset.does]);
   document.addEventListener("keydown", pressed);
+  document.addEventListener("click", ({ target }) => target.closest(".switch") || folds());
   drafts();
   filters();
   slider();
