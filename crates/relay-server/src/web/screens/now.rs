@@ -18,6 +18,8 @@ use crate::web::frame::Frame;
 const AGENTS: usize = 40;
 /// As many questions and requests, which take the most room.
 const ASKED: usize = 12;
+/// The archive may be behind by this many events without anybody being told to do something.
+const ARCHIVE_LAG: Number = 100;
 /// As many questions as are shown with how they begin.
 pub const OPENED: usize = 5;
 /// As many of everything else.
@@ -117,6 +119,11 @@ impl Screen<'_> {
     /// The text of a question, where it was opened.
     fn beginning(&self, id: &Number) -> Option<&str> {
         self.opened.iter().find(|message| message.id == *id).and_then(|message| message.body.as_deref())
+    }
+
+    /// The archive follows a little later: that is as it should be, until it is far behind.
+    fn is_archive_late(&self) -> bool {
+        self.status.archive.behind > ARCHIVE_LAG
     }
 
     /// Why somebody who asks would not read an answer. Those of other projects, and relay itself, are not known here.

@@ -429,6 +429,17 @@ fn wherever_times_of_day_are_shown_their_zone_is_said() {
 }
 
 #[test]
+fn the_archive_is_a_worry_only_when_it_is_far_behind() {
+    let page = |behind| {
+        let mut status = samples::status(&PLAIN);
+        status.archive.behind = behind;
+        framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]))
+    };
+    assert!(page(100).contains("100 events to go") && !page(100).contains("relay drain"));
+    assert!(page(101).contains("<b class=\"warn\">behind by 101 events</b>") && page(101).contains("relay drain"));
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");
