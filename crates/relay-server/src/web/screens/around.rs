@@ -4,6 +4,7 @@ use relay_core::domain::plain;
 
 use super::words;
 use crate::web::assets;
+use crate::web::form::Form;
 use crate::web::frame::{Flash, Frame, Place, Screen};
 
 /// As many projects as the switcher shows; the list of all is a page of its own.
@@ -99,6 +100,12 @@ impl Frame<'_> {
     pub fn is_further(&self) -> bool {
         let query = self.path.split_once('?').map(|(_, query)| query).unwrap_or_default();
         query.split('&').any(|field| field.starts_with("before=") || field.starts_with("after="))
+    }
+
+    /// What is looked for on this page.
+    pub fn sought(&self) -> String {
+        let query = self.path.split_once('?').map(|(_, query)| query).filter(|_| self.here == Screen::Search);
+        Form::of_query(query).text("words").unwrap_or_default().to_owned()
     }
 
     pub fn style(&self) -> String {

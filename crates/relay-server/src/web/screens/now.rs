@@ -85,6 +85,17 @@ pub fn standing(agent: &AgentShape) -> &'static str {
     }
 }
 
+/// What such a word says, for whoever points at it.
+pub fn meaning(standing: &str) -> &'static str {
+    match standing {
+        "alive" => "It did something here within the last minutes",
+        "silent" => "It has done nothing here for a while: it may have ended, or be at work without a word",
+        "suspended" => "It can do nothing here until you let it",
+        "retired" => "It has left, and holds nothing",
+        _ => "",
+    }
+}
+
 fn rows<'a>(status: &'a Status, now: &'a Now) -> Vec<Row<'a>> {
     let busy: HashMap<&str, &Busy> = now.busy.iter().map(|busy| (busy.agent.as_str(), busy)).collect();
     let row = |agent: &'a AgentShape| Row {

@@ -440,6 +440,29 @@ fn the_archive_is_a_worry_only_when_it_is_far_behind() {
 }
 
 #[test]
+fn what_is_looked_for_stays_in_the_box_and_what_is_found_is_counted() {
+    let letter = samples::message(45, "RedForest", &[("human", State::Stored)], &PLAIN);
+    let page = |here, before| {
+        let found = std::slice::from_ref(&letter);
+        framed(here, "/s?words=a%26b+%22c", None, |frame| search::page(frame, "a&b \"c", found, before))
+    };
+    let kept = "autocomplete=\"off\" value=\"a&#38;b &#34;c\"";
+    assert!(page(Screen::Search, None).contains(kept) && !page(Screen::Threads, None).contains(kept));
+    assert!(page(Screen::Search, None).contains("1 message; the newest first"));
+    assert!(page(Screen::Search, Some(7)).contains("1 are shown, and there are more"));
+}
+
+#[test]
+fn one_claim_shares_and_several_share() {
+    let (status, claims) = (samples::status(&PLAIN), samples::claims(&PLAIN));
+    let page = |total| {
+        let listed = reservations::Claims { path: "src", claims: &claims, total, after: None, status: &status };
+        framed(Screen::Reservations, "/r", None, |frame| reservations::page(frame, &listed))
+    };
+    assert!(page(1).contains("1 live claim that shares a path") && page(2).contains("2 live claims that share a path"));
+}
+
+#[test]
 fn what_is_owed_leads_to_the_message_wherever_it_stands() {
     for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
         assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");

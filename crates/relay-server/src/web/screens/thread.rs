@@ -152,29 +152,35 @@ fn repeats(message: &MessageShape, subject: Option<&str>) -> bool {
     message.subject.as_deref().map(bare).is_some_and(|own| subject.map(bare) == Some(own))
 }
 
+const HELD: &str = "It waits until the recipient accepts contact";
+const LAPSED: &str = "Contact was not accepted in time";
+
 /// A step on the way of a copy.
 pub struct Step {
     pub word: &'static str,
     pub class: &'static str,
+    /// What the word says, for whoever points at it.
+    pub means: &'static str,
     pub at: Option<Timestamp>,
 }
 
 /// How far a copy has come: the steps that it took, and the next that is waited for.
 pub fn way(copy: &RecipientShape, ack_required: bool) -> Vec<Step> {
     match copy.state {
-        State::Held => return vec![Step { word: "held", class: "warn", at: None }],
-        State::Lapsed => return vec![Step { word: "lapsed", class: "bad", at: None }],
+        State::Held => return vec![Step { word: "held", class: "warn", means: HELD, at: None }],
+        State::Lapsed => return vec![Step { word: "lapsed", class: "bad", means: LAPSED, at: None }],
         _ => {}
     }
     let all = [
-        (State::Stored, "stored", "", None),
-        (State::Surfaced, "surfaced", "not surfaced yet", copy.surfaced_at),
-        (State::Read, "read", "not read yet", copy.read_at),
-        (State::Acked, "acked", "not acked yet", copy.acked_at),
+        (State::Stored, "stored", "", "It is on the bus for the recipient", None),
+        (State::Surfaced, "surfaced", "not surfaced yet", "It is handed to the recipient", copy.surfaced_at),
+        (State::Read, "read", "not read yet", "The recipient opens it", copy.read_at),
+        (State::Acked, "acked", "not acked yet", "The recipient says that it has understood", copy.acked_at),
     ];
     let taken = all.iter().filter(|(state, ..)| copy.state >= *state);
-    let mut way: Vec<Step> = taken.map(|(_, word, _, at)| Step { word, class: "done", at: *at }).collect();
+    let mut way: Vec<Step> =
+        taken.map(|(_, word, _, means, at)| Step { word, class: "done", means, at: *at }).collect();
     let ahead = all.iter().find(|(state, ..)| copy.state < *state && (*state != State::Acked || ack_required));
-    way.extend(ahead.map(|(_, _, word, _)| Step { word, class: "ahead", at: None }));
+    way.extend(ahead.map(|(_, _, word, means, _)| Step { word, class: "ahead", means, at: None }));
     way
 }
