@@ -77,6 +77,11 @@ async function shortcuts(stage) {
   await page.locator("dialog[open]").waitFor();
   await page.keyboard.press("Escape");
   await page.locator("dialog[open]").waitFor({ state: "detached" });
+  await page.locator(".switch summary").focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".switch[open]").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".switch:not([open])").waitFor();
   for (const [key, path] of Object.entries({ t: "threads", a: "agents", r: "reservations", c: "contacts", h: "history", n: "" })) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);

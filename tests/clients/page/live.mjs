@@ -23,7 +23,9 @@ export default async function (stage) {
 
   await silence(stage);
   assert.equal(await page.evaluate(() => window.sameDocument), true, "nothing was loaded anew");
+  await focus(stage);
   await typing(stage);
+  await drafts(stage);
   await picture(stage);
 }
 
@@ -38,6 +40,19 @@ async function silence(stage) {
   await page.waitForFunction(() => document.querySelector("main").innerText.match(/\bsilent\b/g)?.length >= 4);
 }
 
+/** What has the focus keeps it, also where an update moves it. */
+async function focus(stage) {
+  const { page, bus } = stage;
+  await stage.go("");
+  const names = page.locator("#agents a.open");
+  assert.notEqual(await names.first().innerText(), "GreenHill");
+  await names.getByText("GreenHill", { exact: true }).focus();
+  await stage.pass(60_000);
+  bus.relay("GreenHill", "reserve", "docs/chapter-ten.md");
+  await page.waitForFunction(() => document.querySelector("#agents a.open").innerText === "GreenHill");
+  assert.equal(await page.locator(":focus").innerText(), "GreenHill");
+}
+
 /** What somebody types stays, whatever happens meanwhile. */
 async function typing(stage) {
   const { page, bus } = stage;
@@ -50,6 +65,35 @@ async function typing(stage) {
   assert.ok(await body.evaluate((element) => element === document.activeElement), "and keeps the focus");
   await page.keyboard.type("ence");
   assert.equal(await body.inputValue(), "Half a sentence");
+}
+
+/** What was typed is there again until it has been sent, each for its own letter, and none of it is folded away. */
+async function drafts(stage) {
+  const { page } = stage;
+  const body = page.locator(`main form[action$="/send"] textarea[name=body]`).first();
+  const kept = async (path) => (await stage.go(path), await body.inputValue());
+  assert.equal(await kept("threads/bd-101"), "Half a sentence");
+  await page.locator("#reply button.main").click();
+  await page.getByText(/Sent #\d+ to /).first().waitFor();
+  assert.equal(await kept("threads/bd-101"), "", "what was sent is forgotten");
+
+  await stage.go("write?to=Nobdy");
+  await page.locator("[name=subject]").fill("To whom?");
+  await body.fill("It is refused.");
+  stage.troubles.expect(/status of 4\d\d/);
+  await page.locator("main form button.main").click();
+  await page.getByText("RECIPIENT_NOT_FOUND").first().waitFor();
+  assert.equal(await kept("write?to=Nobdy"), "It is refused.");
+  assert.equal(await page.locator("[name=subject]").inputValue(), "To whom?");
+  assert.equal(await kept("write?to=BlueLake"), "", "another letter is another");
+
+  await stage.go("");
+  await page.locator("#decide summary").first().click();
+  await body.fill("Not yet");
+  await stage.go("threads");
+  await stage.go("");
+  assert.equal(await body.inputValue(), "Not yet");
+  assert.ok(await body.isVisible(), "it is unfolded");
 }
 
 /** A picture that is drawn anew is drawn as before. */

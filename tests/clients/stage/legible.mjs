@@ -30,6 +30,12 @@ export function illegible() {
     const lines = [...range.getClientRects()].map((line) => clipped(line, element)).filter(isSeen);
     const words = text.split(/\s+/);
     if (words.every(({ length }) => length <= LONG) && lines.length > 2 * words.length + 2) told.push(`broken: ${text}`);
+    for (const { 0: word, index } of node.textContent.matchAll(/(?<!\S)[A-Za-z]{2,20}(?!\S)/g)) {
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      const heights = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (heights.size > 1) told.push(`broken: ${word} in ${text}`);
+    }
     for (const line of lines) shown.push({ node, text, ...line });
   }
   for (const [index, one] of shown.entries()) {
