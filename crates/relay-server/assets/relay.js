@@ -324,7 +324,17 @@ document.addEventListener("DOMContentLoaded", () => {
   follow(changes);
   // Silence is no event: it is seen by looking again.
   setInterval(() => document.hidden || refresh(), 15e3);
-  document.addEventListener("visibilitychange", () => document.hidden || refresh());
+  // A browser keeps few connections to one server: a page that nobody sees gives its own back.
+  let aside = false;
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden && stream) {
+      stream.close();
+      aside = true;
+    } else if (!document.hidden && aside) {
+      aside = false;
+      follow(changes);
+    }
+  });
   addEventListener("pagehide", () => stream?.close());
   addEventListener("pageshow", ({ persisted }) => persisted && stream && follow(changes));
 });

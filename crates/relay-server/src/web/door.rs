@@ -2,6 +2,7 @@
 //! everybody shows the session that a one-time link has opened. Every action is looked at here, so that none can forget to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::body::{Body, to_bytes};
@@ -20,6 +21,9 @@ use crate::mcp::Slot;
 
 /// Where a browser says that a request comes from.
 const FETCH_SITE: &str = "sec-fetch-site";
+/// How long a form may take to arrive, and how long that of somebody who has no session may be.
+const PATIENCE: Duration = Duration::from_secs(30);
+const OUTSIDE_BYTES: usize = 16 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Looks where a request comes from, and reads what is brought with it.
@@ -41,7 +45,9 @@ async fn came_in(shared: &Shared, request: Request) -> Result<Request, Turned> {
     }
     must_come_from_the_page(request.headers(), &called)?;
     let (mut parts, body) = request.into_parts();
-    let form = form(&parts.headers, body, shared.most_bytes).await?;
+    // Of whoever is not inside nothing is wanted but a code.
+    let is_inside = shared.visitors.shown(&parts.headers, shared.desk.now()).is_some();
+    let form = form(&parts.headers, body, if is_inside { shared.most_bytes } else { OUTSIDE_BYTES }).await?;
     parts.extensions.insert(Arc::new(form));
     Ok(Request::from_parts(parts, Body::empty()))
 }
@@ -132,7 +138,10 @@ async fn form(headers: &HeaderMap, body: Body, most: usize) -> Result<Form, Turn
     }
     // What is longer is not read to its end, so how long it is stays unknown.
     let too_large = || (StatusCode::PAYLOAD_TOO_LARGE, answers::too_large(most + 1, most));
-    to_bytes(body, most).await.map(|bytes| Form::parse(&bytes)).map_err(|_| too_large())
+    let too_slow =
+        || (StatusCode::REQUEST_TIMEOUT, Code::InputInvalid.refuse("the form did not come to its end in time"));
+    let read = tokio::time::timeout(PATIENCE, to_bytes(body, most)).await.map_err(|_| too_slow())?;
+    read.map(|bytes| Form::parse(&bytes)).map_err(|_| too_large())
 }
 
 /// What a handler that is behind the door takes.

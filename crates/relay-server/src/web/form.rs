@@ -4,6 +4,8 @@ use relay_core::domain::event::Number;
 use relay_core::store::Result;
 use relay_core::verbs::look::parse_number;
 
+/// More fields than any form of the page has: what is beyond is not a person's.
+const FIELDS: usize = 1_000;
 /// What every form carries beside what it is about.
 const CSRF: &str = "csrf";
 const KEY: &str = "key";
@@ -17,7 +19,7 @@ pub struct Form(Vec<(String, String)>);
 
 impl Form {
     pub fn parse(bytes: &[u8]) -> Self {
-        Form(form_urlencoded::parse(bytes).into_owned().collect())
+        Form(form_urlencoded::parse(bytes).into_owned().take(FIELDS).collect())
     }
 
     /// The fields of an address, which is a form that was sent by itself.

@@ -175,15 +175,22 @@ fn says(words: &str, address: &str) -> bool {
     words == address || words == bare || address.is_empty()
 }
 
-/// Where a link leads, for an address that may be one. What stands before an `@` is a name, and a host of odd characters is one
-/// that a browser may read otherwise.
+/// Where a link leads, for an address that may be one. What stands before an `@` only deceives, a host of odd characters is one
+/// that a browser may read otherwise, and nobody's message leads to this machine: the page itself is here.
 fn host(address: &str) -> Option<&str> {
     let (scheme, rest) = address.split_once("://")?;
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let is_plain = !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || "-._:[]".contains(c));
-    (is_web && is_plain && !authority.contains('\\')).then_some(host)
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+    let is_known = !authority.is_empty() && authority.chars().all(is_plain) && !is_here(authority);
+    (is_web && is_known).then_some(authority)
+}
+
+/// Whether a browser takes it for this machine. Numbers have too many spellings to tell which are: none is a link.
+fn is_here(authority: &str) -> bool {
+    let name = authority.split(':').next().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    last == "localhost" || last.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty()
 }
 
 /// The page has headings of its own above those of a message.
@@ -231,13 +238,26 @@ mod tests {
             &format!("<p>{} (a.example)</p>", link("https://a.example/x", "the guide")),
         );
         check(
-            "[good.example](https://good.example@evil.example/)",
-            &format!("<p>{} (evil.example)</p>", link("https://good.example@evil.example/", "good.example")),
-        );
-        check(
             "[x](http://a.example:8080/?q=1&r=2 \"a title\")",
             &format!("<p>{} (a.example:8080)</p>", link("http://a.example:8080/?q=1&amp;r=2", "x")),
         );
+    }
+
+    #[test]
+    fn what_deceives_and_what_leads_to_this_machine_is_text() {
+        for address in [
+            "https://good.example@evil.example/",
+            "http://127.0.0.1:7717/p/x/write?to=%40all",
+            "http://localhost:7717/",
+            "http://relay.localhost/",
+            "http://LOCALHOST./",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://[::1]:7717/",
+            "https://\u{430}pple.com/",
+        ] {
+            check(&format!("[x]({address})"), &format!("<p>x ({address})</p>"));
+        }
     }
 
     #[test]

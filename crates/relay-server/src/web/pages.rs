@@ -16,6 +16,7 @@ use super::frame::{Frame, Screen};
 use super::screens::agent::About;
 use super::screens::replay::Moment;
 use super::screens::reservations::Claims;
+use super::screens::write::Draft;
 use super::screens::{
     agent, agents, contacts, history, message, now, projects, replay, reservations, search, talk, thread, threads,
     write,
@@ -261,13 +262,15 @@ async fn who_talks(visit: Visit) -> Response {
 
 async fn box_to_write(visit: Visit) -> Response {
     let seen = async {
-        let (mut draft, mut asked) = (draft(&visit.query), None);
+        // Whoever leads here may say to whom and where, and puts no words into the human's mouth.
+        let Draft { to, thread, reply_to, .. } = draft(&visit.query);
+        let (mut draft, mut asked) = (Draft { to, thread, reply_to, ..Draft::default() }, None);
         if let Some(answered) = draft.reply_to {
             let message = visit.message(&answered.to_string()).await?;
             let waits = message.ack_required && message.acked_at.is_none();
             // Whoever answers what the human was asked to acknowledge does both.
             let is_asked = waits && message.recipients.iter().any(|copy| copy.name == HUMAN);
-            draft.ack = draft.ack.or(is_asked.then_some(answered));
+            draft.ack = is_asked.then_some(answered);
             asked = Some(message);
         }
         let agents = visit.agents().await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
 use relay_core::domain::event::Number;
@@ -26,6 +26,9 @@ use super::{refused, shown};
 use crate::ask::{Answer, Ask, Body, Said};
 use crate::http::Shared;
 use crate::mcp::Slot;
+
+/// The longest address that a page repeats, in bytes.
+const REPEATED: usize = 2_000;
 
 pub struct Visit {
     pub shared: Arc<Shared>,
@@ -64,7 +67,7 @@ impl FromRequestParts<Arc<Shared>> for Visit {
             },
         };
         let path = match parts.extensions.get::<Arc<Form>>() {
-            None => parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+            None => address(&parts.uri),
             Some(form) => form.back().map_or_else(|| format!("{}/", base(project.as_ref())), str::to_owned),
         };
         Ok(Visit {
@@ -81,6 +84,12 @@ impl FromRequestParts<Arc<Shared>> for Visit {
             session,
         })
     }
+}
+
+/// Path and query, as every form of the page repeats it; of one that is too long to be repeated the path alone.
+fn address(uri: &Uri) -> String {
+    let whole = uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    if whole.len() > REPEATED { uri.path().chars().take(REPEATED).collect() } else { whole }
 }
 
 /// The name of the folder that an address is about.
