@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use relay_core::domain::event::{Happened, Number};
 use relay_core::domain::name::{Party, ProjectKey};
 use relay_core::domain::time::{Span, Timestamp};
-use relay_core::error::Code;
+use relay_core::error::{Code, Refusal};
 use relay_core::store::{Errand, Facts, Presence, Result, Size, Store, Tx, Watch};
 use relay_core::verbs::moved;
 use rusqlite::{Connection, OptionalExtension};
@@ -179,6 +179,15 @@ impl Sqlite {
         }
     }
 
+    /// Looks again at a file that is gone: whoever rebuilds the store holds the gate while one goes and the other comes.
+    fn after_a_swap(&self, refusal: Refusal) -> Result<()> {
+        if refusal.code != Code::StoreDamaged {
+            return Err(refusal);
+        }
+        drop(Gate::take(&self.folder, Errand { verb: "read", agent: "", wait: SWAP_PATIENCE, durable: false }));
+        self.must_be_current()
+    }
+
     /// Whether another file stands in the place of the one that is open.
     pub fn was_replaced(&self) -> bool {
         open::file_id(&self.folder).is_some_and(|file| file != self.file)
@@ -308,6 +317,9 @@ impl Sqlite {
     }
 }
 
+/// How long whoever reads waits for one file to take the place of another.
+const SWAP_PATIENCE: Span = Span::seconds(5);
+
 /// How long a writer that leaves so much of a log waits for its turn to fold one of this length.
 fn patience(log: u64, kept: u64, gate_wait: Span) -> Option<Span> {
     let wait = if log > LOG_LONG { gate_wait } else { gate_wait.min(TIDY_PATIENCE) };
@@ -321,7 +333,7 @@ impl Store for Sqlite {
 
     fn read(&self) -> Result<Box<dyn Facts + '_>> {
         // Whoever waits for mail would look into the old file for ever.
-        self.must_be_current()?;
+        self.must_be_current().or_else(|refusal| self.after_a_swap(refusal))?;
         Ok(Box::new(View::read(&self.connection, &self.folder, &self.project)?))
     }
 

@@ -41,17 +41,22 @@ pub(super) fn file_id(folder: &Path) -> Option<FileId> {
 /// What opening says of files that do not belong together; of files that do it says the same again.
 const MAY_BE_A_SWAP: [Code; 3] = [Code::StoreDamaged, Code::StoreIo, Code::StoreReadonly];
 
+/// As many swaps as somebody who opens the file may meet, one after the other.
+const SWAPS: usize = 2;
+
 /// Opens the file, and says which one it is.
 pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
-    match connect_now(folder, gate_wait) {
-        Err(refusal) if MAY_BE_A_SWAP.contains(&refusal.code) => {
-            // Whoever rebuilds the store holds the gate while one file goes and the other comes. Who opens it meanwhile may get the
-            // store of one and the log of the other, which fails in many ways.
-            drop(Gate::take(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true }));
-            connect_now(folder, gate_wait)
+    for _ in 0..SWAPS {
+        match connect_now(folder, gate_wait) {
+            Err(refusal) if MAY_BE_A_SWAP.contains(&refusal.code) => {
+                // Whoever rebuilds the store holds the gate while one file goes and the other comes. Who opens it meanwhile may get the
+                // store of one and the log of the other, which fails in many ways.
+                drop(Gate::take(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true }));
+            }
+            outcome => return outcome,
         }
-        outcome => outcome,
     }
+    connect_now(folder, gate_wait)
 }
 
 fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
