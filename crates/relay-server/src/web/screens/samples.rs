@@ -28,7 +28,7 @@ pub fn ago(minutes: i64) -> Timestamp {
 
 pub fn places() -> Vec<Place> {
     let place = |slug: &str, key: &str| Place { slug: slug.to_owned(), key: key.to_owned() };
-    vec![place("repo-1a2b3c4d", "/work/repo"), place("website-99aa00bb", "/work/website")]
+    vec![place("repo-1a2b3c4d", "/home/you/shop"), place("website-99aa00bb", "/home/you/website")]
 }
 
 /// Calls with a frame of the first project.
@@ -213,7 +213,7 @@ pub fn traffic(words: &Words) -> Traffic {
         pair("human", words.name, 9),
         pair("GreenHill", "human", 4),
         pair("QuietOwl", "GreenHill", 2),
-        pair(words.name, "QuietOwl@/work/website", 1),
+        pair(words.name, "QuietOwl@/home/you/website", 1),
     ];
     traffic.extend((0..6).map(|n| pair(&format!("Helper{n}"), "RedForest", 1 + n)));
     Traffic { traffic, since: Some(ago(3_000)) }
@@ -283,7 +283,7 @@ fn now(words: &Words) -> Now {
 
 pub fn status(words: &Words) -> Status {
     Status {
-        project: "/work/repo".to_owned(),
+        project: "/home/you/shop".to_owned(),
         tip: 46,
         agents: agents(words),
         live_claims: 6,

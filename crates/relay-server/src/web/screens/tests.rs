@@ -358,7 +358,7 @@ fn who_asks_and_is_gone_is_marked() {
         let before = page.split(" asks in").next().unwrap_or_default().to_owned();
         before.rsplit('>').next().unwrap_or_default().to_owned()
     };
-    assert_eq!(["OldPine", "GreyWolf", "QuietOwl", "Blue@/work/x"].map(asked), [" (retired)", " (suspended)", "", ""]);
+    assert_eq!(["OldPine", "GreyWolf", "QuietOwl", "Blue@/srv/x"].map(asked), [" (retired)", " (suspended)", "", ""]);
 }
 
 #[test]

@@ -132,7 +132,7 @@ mod tests {
             ("bd-101", "bd-101"),
             ("a/b?c#d", "a%2Fb%3Fc%23d"),
             ("\"><script>", "%22%3E%3Cscript%3E"),
-            ("Blue@/work/repo", "Blue%40%2Fwork%2Frepo"),
+            ("Blue@/srv/repo", "Blue%40%2Fsrv%2Frepo"),
             ("é &=+", "%C3%A9%20%26%3D%2B"),
         ] {
             assert_eq!(part(text), expected);
