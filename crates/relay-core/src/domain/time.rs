@@ -94,6 +94,19 @@ impl<'de> Deserialize<'de> for Timestamp {
 #[error("`{0}` is no time; write how long ago as 90s, 10m or 2h, or a time as 2026-11-15 or 2026-11-15T09:30:00Z")]
 pub struct MomentFault(pub String);
 
+/// How long something is, as people say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rough {
+    Seconds(u64),
+    Minutes(u64),
+    Hours(u64),
+    Days(u64),
+}
+
+const fn rounded(millis: u64, unit: u64) -> u64 {
+    (millis + unit / 2) / unit
+}
+
 /// A length of time; may be negative, so that a caller's `-5m` is refused by the rule that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(i64);
@@ -117,6 +130,19 @@ impl Span {
 
     pub const fn days(days: i64) -> Self {
         Span::hours(days * 24)
+    }
+
+    /// In the largest unit that says enough, rounded, whichever way it goes.
+    pub const fn roughly(self) -> Rough {
+        let millis = self.0.unsigned_abs();
+        let (seconds, minutes) = (rounded(millis, 1_000), rounded(millis, 60_000));
+        let hours = rounded(millis, 3_600_000);
+        match (seconds, minutes, hours) {
+            (0..60, _, _) => Rough::Seconds(seconds),
+            (_, 0..60, _) => Rough::Minutes(minutes),
+            (_, _, 0..48) => Rough::Hours(hours),
+            _ => Rough::Days(rounded(millis, 86_400_000)),
+        }
     }
 
     pub const fn as_millis(self) -> i64 {

@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use owo_colors::OwoColorize;
 use relay_core::domain::plain::escape_line;
-use relay_core::domain::time::Timestamp;
+use relay_core::domain::time::{Rough, Timestamp};
 use relay_core::playbook::{Step, Taken};
 use relay_core::verbs::{Done, Outcome};
 use relay_core::wire::v1::{ConflictShape, Failure, Signal};
@@ -194,17 +194,14 @@ pub fn bytes(bytes: u64) -> String {
 
 /// How long until or since, rounded to the largest unit that says enough.
 pub fn relative(at: Timestamp, now: Timestamp) -> String {
-    let millis = at.since(now).as_millis();
-    let whole = |unit: u64| (millis.unsigned_abs() + unit / 2) / unit;
-    let (seconds, minutes, hours) = (whole(1_000), whole(60_000), whole(3_600_000));
-    let size = match (seconds, minutes, hours) {
-        (0, _, _) => return "just now".to_owned(),
-        (1..60, _, _) => format!("{seconds}s"),
-        (_, 0..60, _) => format!("{minutes}m"),
-        (_, _, 0..48) => format!("{hours}h"),
-        _ => format!("{}d", whole(86_400_000)),
+    let size = match at.since(now).roughly() {
+        Rough::Seconds(0) => return "just now".to_owned(),
+        Rough::Seconds(seconds) => format!("{seconds}s"),
+        Rough::Minutes(minutes) => format!("{minutes}m"),
+        Rough::Hours(hours) => format!("{hours}h"),
+        Rough::Days(days) => format!("{days}d"),
     };
-    if millis > 0 { format!("in {size}") } else { format!("{size} ago") }
+    if at > now { format!("in {size}") } else { format!("{size} ago") }
 }
 
 /// A table without frames, for things that people compare.

@@ -1,7 +1,7 @@
 //! Ages, sizes and numbers as people read them, and texts as parts of addresses. The script says ages in the same words.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use relay_core::domain::time::Timestamp;
+use relay_core::domain::time::{Rough, Timestamp};
 
 /// What stands for itself in an address.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -22,17 +22,14 @@ pub fn beginning(text: &str) -> String {
 
 /// How long until or since, rounded to the largest unit that says enough.
 pub fn age(at: Timestamp, now: Timestamp) -> String {
-    let millis = at.since(now).as_millis();
-    let whole = |unit: u64| (millis.unsigned_abs() + unit / 2) / unit;
-    let (seconds, minutes, hours) = (whole(1_000), whole(60_000), whole(3_600_000));
-    let size = match (seconds, minutes, hours) {
-        (0..5, _, _) => return "just now".to_owned(),
-        (5..60, _, _) => format!("{seconds} s"),
-        (_, 0..60, _) => format!("{minutes} min"),
-        (_, _, 0..48) => format!("{hours} h"),
-        _ => format!("{} days", whole(86_400_000)),
+    let size = match at.since(now).roughly() {
+        Rough::Seconds(0..5) => return "just now".to_owned(),
+        Rough::Seconds(seconds) => format!("{seconds} s"),
+        Rough::Minutes(minutes) => format!("{minutes} min"),
+        Rough::Hours(hours) => format!("{hours} h"),
+        Rough::Days(days) => format!("{days} days"),
     };
-    if millis > 0 { format!("in {size}") } else { format!("{size} ago") }
+    if at > now { format!("in {size}") } else { format!("{size} ago") }
 }
 
 /// `2026-11-16 09:55:04 UTC`.
