@@ -181,6 +181,18 @@ fn what_a_blind_copy_owes_and_who_got_it_is_told_to_its_parties_and_the_human() 
 }
 
 #[test]
+fn equally_busy_pairs_are_told_in_the_order_of_their_names() {
+    let names = ["GoldOwl", "GreenHill", "RedForest", "SilverFox", "WhitePine"];
+    let bus = Bus::with(&[&["BlueLake"], &names[..]].concat());
+    let to: Vec<&str> = names.iter().rev().flat_map(|name| ["--to", name]).collect();
+    bus.relay("BlueLake", [&["send"], &to[..], &["--subject", "Hello", "--body", "b"]].concat()).success();
+    for _ in 0..3 {
+        let told = bus.relay("", ["look", "traffic"]).success().result()["traffic"].clone();
+        assert_eq!(column(&told, "to"), names);
+    }
+}
+
+#[test]
 fn how_much_mail_others_have_not_read_is_told_to_those_whose_agents_they_are() {
     let bus = project();
     bus.send("BlueLake", "RedForest", "bd-1", "Login");

@@ -49,7 +49,10 @@ pub(super) fn look(looking: &Looking<'_>) -> Result<Outcome> {
         pair.newest = pair.newest.max(mail.newest);
     }
     let mut traffic: Vec<Pair> = pairs.into_values().collect();
-    traffic.sort_by_key(|pair| std::cmp::Reverse((pair.messages, pair.newest)));
+    traffic.sort_by(|one, other| {
+        let busier = (other.messages, other.newest).cmp(&(one.messages, one.newest));
+        busier.then_with(|| (&one.from, &one.to).cmp(&(&other.from, &other.to)))
+    });
     traffic.truncate(looking.limit);
     Ok(Outcome::Traffic(Box::new(Traffic { traffic, since: first.first().map(|event| event.payload.at) })))
 }
