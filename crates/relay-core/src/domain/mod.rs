@@ -24,4 +24,5 @@ pub mod thread;
 pub mod time;
 pub mod topic;
 pub mod view;
+pub mod words;
 pub mod worktree;

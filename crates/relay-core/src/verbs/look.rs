@@ -6,6 +6,7 @@ pub(super) mod filter;
 mod line;
 mod now;
 mod past;
+mod search;
 mod status;
 mod traffic;
 mod tree;
@@ -37,6 +38,7 @@ pub use events::{Events, Layout};
 pub use filter::EventFilter;
 pub use line::{HeldShape, Line};
 pub use now::{AckShape, Busy, Now, WaitShape};
+pub use search::Search;
 pub use status::Status;
 pub use traffic::{Pair, Traffic};
 pub use tree::{Branch, Drawn, Leaf, draw};
@@ -111,12 +113,7 @@ pub enum Outcome {
     },
     Events(Box<Events>),
     Line(Box<Line>),
-    Search {
-        found: Vec<MessageShape>,
-        /// Older ones are found before this number.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        before: Option<Number>,
-    },
+    Search(Box<Search>),
     Traffic(Box<Traffic>),
     Day(Box<Day>),
     Status(Box<Status>),
@@ -143,9 +140,6 @@ pub struct PlaybookShape {
 
 /// What is shown newest first, a page at a time.
 const PAGED: [&str; 4] = ["events", "thread", "search", "contacts"];
-
-const SEARCHED: usize = 32;
-const SEARCHED_BYTES: usize = 1_000;
 
 /// Among so many threads those are looked for whose id is near.
 const RECENT: usize = 1_000;
@@ -268,7 +262,7 @@ impl Looking<'_> {
             "outbox" => takes_none().and_then(|()| self.outbox(&own(actor, "has an outbox")?)),
             "events" => takes_none().and_then(|()| events::look(self, input)),
             "line" => line::look(self, one(noun, rest)?),
-            "search" => self.search(rest, input.before),
+            "search" => search::look(self, rest, input.before),
             "traffic" => takes_none().and_then(|()| traffic::look(self)),
             "day" => day::look(self, one(noun, rest)?),
             "status" => takes_none().and_then(|()| status::status(self, actor, input)),
@@ -405,25 +399,6 @@ impl Looking<'_> {
         let outbox = self.facts.outbox(me, self.limit)?.iter().map(|message| self.shape(message, false)).collect();
         Ok(Outcome::Outbox { outbox })
     }
-
-    fn search(&self, words: &[String], before: Option<Number>) -> Result<Outcome> {
-        let words = searched(words)?;
-        let (mut found, mut before) = (Vec::new(), before.unwrap_or(NEWEST));
-        // What the viewer does not see is not counted: the page is filled with what comes before it.
-        while found.len() <= self.limit {
-            let ids = self.facts.search(&words, before, self.limit + 1)?;
-            let Some(last) = ids.last() else { break };
-            before = *last;
-            for id in ids {
-                let seen = self.facts.envelope(id)?.filter(|message| self.viewer.sees(message));
-                found.extend(seen.map(|message| self.shape(&message, false)));
-            }
-        }
-        let more = found.len() > self.limit;
-        found.truncate(self.limit);
-        let before = found.last().map(|message| message.id).filter(|_| more);
-        Ok(Outcome::Search { found, before })
-    }
 }
 
 fn agent_shape(ctx: &Ctx<'_>, agent: &Agent) -> AgentShape {
@@ -439,23 +414,6 @@ fn agent_elsewhere(ctx: &Ctx<'_>, address: &Address, project: &ProjectKey) -> Re
         let agent = facts.agent(&name)?.map(|agent| agent_shape(there, &agent).for_guests(project));
         Ok(Outcome::Agents { agents: agent.into_iter().collect() })
     })
-}
-
-/// The words of a search, each once. What they cost grows with how many there are, and nobody looks for a hundred.
-fn searched(words: &[String]) -> Result<String> {
-    let mut wanted: Vec<&str> =
-        words.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == '\0')).collect();
-    wanted.retain(|word| !word.is_empty());
-    wanted.sort_unstable();
-    wanted.dedup();
-    let bytes: usize = wanted.iter().map(|word| word.len()).sum();
-    match wanted.len() {
-        0 => Err(Code::InputInvalid.refuse("say what to search for")),
-        1..=SEARCHED if bytes <= SEARCHED_BYTES => Ok(wanted.join(" ")),
-        count => Err(Code::InputInvalid.refuse(format!(
-            "a search is at most {SEARCHED} words of {SEARCHED_BYTES} bytes in all, not {count} of {bytes}"
-        ))),
-    }
 }
 
 /// The party whose own things are looked at.

@@ -130,20 +130,17 @@ async fn found(visit: Visit) -> Response {
     let seen = async {
         let wanted: Vec<&str> = words.split_whitespace().collect();
         if wanted.is_empty() {
-            return Ok((Vec::new(), None));
+            return Ok(Box::default());
         }
         let what = [&["search"], wanted.as_slice()].concat();
         let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&what) };
         match visit.look(input).await? {
-            Outcome::Search { found, before } => Ok((found, before)),
+            Outcome::Search(search) => Ok(search),
             _ => visit.strange(),
         }
     };
-    let seen = seen.await.map(|(found, before)| {
-        let words = words.clone();
-        move |frame: &Frame<'_>| search::page(frame, &words, &found, before)
-    });
-    answer(&visit, Screen::Search, seen)
+    let (seen, words) = (seen.await, &words);
+    answer(&visit, Screen::Search, seen.map(|found| move |frame: &Frame<'_>| search::page(frame, words, &found)))
 }
 
 async fn list_of_agents(visit: Visit) -> Response {

@@ -129,10 +129,10 @@ pub enum Reading {
         #[command(flatten)]
         page: Page,
     },
-    /// Search subjects and bodies
+    /// Search messages, agents, threads and claims
     #[command(after_help = "Example:\n  relay search login token")]
     Search {
-        /// Words that the message has, all of them
+        /// Words, all of them: whole ones of a message, or any part of a name, a task, a thread's id or a path
         #[arg(value_name = "WORDS", required = true)]
         words: Vec<String>,
         #[command(flatten)]

@@ -7,9 +7,9 @@ use relay_core::domain::holding::End;
 use relay_core::domain::plain::escape_line;
 use relay_core::domain::time::Timestamp;
 use relay_core::playbook::Who;
-use relay_core::verbs::look::{Day, Events, HeldShape, Layout, Line, Outcome, Pair, Traffic};
+use relay_core::verbs::look::{Day, Events, HeldShape, Layout, Line, Outcome, Pair, Search, Traffic};
 use relay_core::verbs::recover::{self, State};
-use relay_core::wire::v1::{AgentShape, EventShape, MessageShape};
+use relay_core::wire::v1::{AgentShape, EventShape, MessageShape, ThreadShape};
 use serde_json::Value;
 
 use super::{Page, mail, relative, speech, state, steps, table};
@@ -26,19 +26,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         }
         Outcome::Threads { threads, .. } if threads.is_empty() => "No threads yet.\n".to_owned(),
         Outcome::Threads { threads, before, .. } => {
-            let row = |thread: &relay_core::wire::v1::ThreadShape| {
-                let subject = thread.subject.as_deref().map(escape_line).unwrap_or_default();
-                let done = if thread.done { "done" } else { "open" };
-                vec![
-                    thread.id.clone(),
-                    done.to_owned(),
-                    thread.messages.to_string(),
-                    relative(thread.last_at, page.now),
-                    subject,
-                ]
-            };
-            let rows = table(&["thread", "state", "messages", "last", "subject"], threads.iter().map(row).collect());
-            format!("{rows}{}", older(*before))
+            format!("{}{}", self::threads(threads, page), older(*before))
         }
         Outcome::Agents { agents } => self::agents(agents, page),
         Outcome::Reservations { reservations, .. } if reservations.is_empty() => {
@@ -53,11 +41,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         Outcome::Outbox { outbox } => outbox.iter().map(|message| with_recipients(message, page)).collect(),
         Outcome::Events(events) => self::events(events, page.now),
         Outcome::Line(line) => self::line(line, page),
-        Outcome::Search { found, .. } if found.is_empty() => "Nothing found.\n".to_owned(),
-        Outcome::Search { found, before } => {
-            let found: String = found.iter().map(|message| mail::message(message, page)).collect();
-            format!("{found}{}", older(*before))
-        }
+        Outcome::Search(search) => self::search(search, page),
         Outcome::Traffic(traffic) => self::traffic(traffic, page),
         Outcome::Day(day) => self::day(day),
         Outcome::Status(status) => super::status::status(status, page),
@@ -79,6 +63,32 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
             format!("{head}{}", steps(&playbook.playbook, page.speech))
         }
     }
+}
+
+fn threads(threads: &[ThreadShape], page: &Page<'_>) -> String {
+    let row = |thread: &ThreadShape| {
+        let subject = thread.subject.as_deref().map(escape_line).unwrap_or_default();
+        let done = if thread.done { "done" } else { "open" };
+        let last = relative(thread.last_at, page.now);
+        vec![thread.id.clone(), done.to_owned(), thread.messages.to_string(), last, subject]
+    };
+    table(&["thread", "state", "messages", "last", "subject"], threads.iter().map(row).collect())
+}
+
+fn search(search: &Search, page: &Page<'_>) -> String {
+    let mut text = String::new();
+    if !search.agents.is_empty() {
+        let _ = writeln!(text, "{}", agents(&search.agents, page));
+    }
+    if !search.threads.is_empty() {
+        let _ = writeln!(text, "{}", threads(&search.threads, page));
+    }
+    if !search.reservations.is_empty() {
+        let _ = writeln!(text, "{}", state::claims(&search.reservations, page));
+    }
+    search.found.iter().for_each(|message| text.push_str(&mail::message(message, page)));
+    text.push_str(&older(search.before));
+    if text.is_empty() { "Nothing found.\n".to_owned() } else { text.trim_end().to_owned() + "\n" }
 }
 
 /// How to see what came before.

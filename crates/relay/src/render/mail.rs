@@ -110,6 +110,9 @@ pub fn message(message: &MessageShape, page: &Page<'_>) -> String {
         let why = redacted.why.as_ref().map(|why| format!(": {}", escape_line(why))).unwrap_or_default();
         let _ = writeln!(text, "  erased by {}, {}{why}", redacted.by, relative(redacted.at, page.now));
     }
+    if let Some(excerpt) = &message.excerpt {
+        let _ = writeln!(text, "  │ {}", escape_line(excerpt));
+    }
     if let Some(body) = &message.body {
         let _ = writeln!(text, "  ┌ {}", format!("{} {}", page.boundary, origin(message)).dimmed());
         for line in escape(body).lines() {

@@ -111,6 +111,9 @@ pub struct MessageShape {
     pub recipients: Vec<RecipientShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// Of what a search found: the text around the first of its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
     /// Who erased the texts, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Box<RedactedShape>>,
@@ -178,6 +181,7 @@ impl MessageShape {
                 })
                 .collect(),
             body: if with_body { message.body.clone() } else { None },
+            excerpt: None,
             redacted: message.redacted.as_ref().map(|redaction| Box::new(redaction.into())),
             reach,
         }

@@ -9,7 +9,7 @@ use relay_core::store::Size;
 use relay_core::verbs::debt::DebtItem;
 use relay_core::verbs::lag::ArchiveShape;
 use relay_core::verbs::look::{
-    AckShape, Busy, Day, Drawn, Events, Layout, Now, Pair, Status, Traffic, WaitShape, draw,
+    AckShape, Busy, Day, Drawn, Events, Layout, Now, Pair, Search, Status, Traffic, WaitShape, draw,
 };
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
 use relay_core::wire::v1::{
@@ -119,6 +119,7 @@ pub fn message(id: u64, from: &str, to: &[(&str, State)], words: &Words) -> Mess
             "{}\n\nThe session **ends after ten minutes** although `SESSION_TTL` says an hour.\n\n1. `Session::touch` reads the clock twice\n2. the second read loses the zone\n\n> A test that fails is on my branch.\n\n```rust\nlet left = ttl - now.since(self.seen);\n```\n\n| case | before | after |\n|---|---|---|\n| idle | 10 min | 60 min |\n\nSee [the issue](https://example.org/issues/101).",
             words.text
         )),
+        excerpt: None,
         redacted: None,
         reach: Reach::Seen,
     }
@@ -154,6 +155,18 @@ pub fn thread(words: &Words) -> ThreadView {
 pub fn shape(words: &Words) -> ThreadShape {
     let (id, subject) = (words.thread.to_owned(), Some(words.text.to_owned()));
     ThreadShape { id, subject, done: false, messages: 12, last_at: ago(3) }
+}
+
+pub fn search(words: &Words) -> Search {
+    let letter = message(45, "RedForest", &[("human", State::Stored)], words);
+    let excerpt = Some(format!("…the cookie says {}", words.text));
+    Search {
+        found: vec![MessageShape { excerpt, body: None, ..letter }],
+        before: Some(7),
+        agents: agents(words),
+        threads: vec![shape(words)],
+        reservations: claims(words),
+    }
 }
 
 pub fn link(id: u64, state: LinkState, words: &Words) -> LinkShape {

@@ -4,7 +4,7 @@ use relay_core::domain::contact::LinkState;
 use relay_core::domain::delivery::State;
 use relay_core::error::Code;
 use relay_core::playbook::{Setting, Step};
-use relay_core::verbs::look::{Day, EventFilter, Events, Status, Traffic, WaitShape};
+use relay_core::verbs::look::{Day, EventFilter, Events, Search, Status, Traffic, WaitShape};
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
 use relay_core::verbs::recover;
 
@@ -55,12 +55,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
             shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words), Some(&status))),
         ),
         ("message", shown(Screen::Threads, "/m/45", &|frame| message::page(frame, &letter))),
-        (
-            "search",
-            shown(Screen::Search, "/s", &|frame| {
-                search::page(frame, words.text, std::slice::from_ref(&letter), Some(7))
-            }),
-        ),
+        ("search", shown(Screen::Search, "/s", &|frame| search::page(frame, words.text, &samples::search(words)))),
         ("agents", shown(Screen::Agents, "/a", &|frame| agents::page(frame, &status.agents, "", 1))),
         ("agent", shown(Screen::Agents, "/a/1", &|frame| agent::page(frame, &about))),
         ("contacts", shown(Screen::Contacts, "/c", &|frame| contacts::page(frame, &links, Some(7)))),
@@ -190,8 +185,8 @@ fn where_nothing_is_a_screen_says_what_to_do() {
         shown(&|frame| projects::page(&Frame { project: None, projects: &[], key: frame.key, ..*frame })),
         shown(&|frame| threads::page(frame, &[], None)),
         shown(&|frame| thread::page(frame, &silent, None)),
-        shown(&|frame| search::page(frame, "", &[], None)),
-        shown(&|frame| search::page(frame, "words", &[], None)),
+        shown(&|frame| search::page(frame, "", &Search::default())),
+        shown(&|frame| search::page(frame, "words", &Search::default())),
         shown(&|frame| agents::page(frame, &[], "", 1)),
         shown(&|frame| agents::page(frame, &[], "silent", 1)),
         shown(&|frame| contacts::page(frame, &[], None)),
@@ -236,13 +231,11 @@ fn a_page_weighs_little() {
 
 #[test]
 fn the_words_that_were_looked_for_are_marked() {
-    let letter = samples::message(45, "RedForest", &[], &PLAIN);
-    let found = |words: &str| {
-        framed(Screen::Search, "/s", None, |frame| search::page(frame, words, std::slice::from_ref(&letter), None))
-    };
+    let seen = samples::search(&PLAIN);
+    let found = |words: &str| framed(Screen::Search, "/s", None, |frame| search::page(frame, words, &seen));
     assert!(found("EXPIRE early!").contains("Sessions <mark>expire</mark> too <mark>early</mark>"));
     assert!(found("expir").contains("Sessions expire too early"));
-    assert!(found("elsewhere").contains("found in its text"));
+    assert!(found("cookie").contains("<p class=\"excerpt\">…the <mark>cookie</mark> says"));
 }
 
 #[test]
@@ -441,10 +434,9 @@ fn the_archive_is_a_worry_only_when_it_is_far_behind() {
 
 #[test]
 fn what_is_looked_for_stays_in_the_box_and_what_is_found_is_counted() {
-    let letter = samples::message(45, "RedForest", &[("human", State::Stored)], &PLAIN);
     let page = |here, before| {
-        let found = std::slice::from_ref(&letter);
-        framed(here, "/s?words=a%26b+%22c", None, |frame| search::page(frame, "a&b \"c", found, before))
+        let search = Search { before, ..samples::search(&PLAIN) };
+        framed(here, "/s?words=a%26b+%22c", None, |frame| search::page(frame, "a&b \"c", &search))
     };
     let kept = "autocomplete=\"off\" value=\"a&#38;b &#34;c\"";
     assert!(page(Screen::Search, None).contains(kept) && !page(Screen::Threads, None).contains(kept));
