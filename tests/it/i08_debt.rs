@@ -170,6 +170,27 @@ fn what_presses_most_stands_first_for_the_human() {
 }
 
 #[test]
+fn who_writes_much_to_the_human_hides_nobody_else() {
+    let bus = Bus::with(&["BlueLake", "RedForest", "GoldOwl"]);
+    let ask = |agent: &str, subject: &str, more: &[&str]| {
+        let args = [&["send", "--to", "human", "--subject", subject, "--body", subject], more].concat();
+        bus.relay(agent, args).success();
+    };
+    for round in 0..6 {
+        ask("BlueLake", &format!("loud {round}"), &["--importance", "urgent"]);
+    }
+    ask("RedForest", "quiet", &[]);
+    ask("GoldOwl", "polite", &["--ack-within", "1m"]);
+    bus.advance(minutes(2));
+    let status = bus.relay("", ["status"]).success().result();
+    let subjects = crate::terminal::column(&status["for_the_human"], "subject");
+    assert_eq!(subjects[..4], ["polite", "loud 0", "quiet", "loud 1"]);
+    assert_eq!(status["for_the_human_total"], 8);
+    let few = bus.relay("", ["look", "status", "--limit", "2"]).success().result();
+    assert_eq!((&few["for_the_human"][1]["subject"], &few["for_the_human_total"]), (&json!("loud 0"), &json!(8)));
+}
+
+#[test]
 fn nobody_is_told_what_a_blind_copy_owes() {
     let bus = Bus::with(&["BlueLake", "GreenHill", "RedForest"]);
     let args = ["send", "--to", "human", "--bcc", "GreenHill", "--subject", "Login", "--body", "b", "--ack-required"];

@@ -257,3 +257,29 @@ fn the_printed_page_begins_with_what_needs_a_decision_and_says_how_to_decide_it(
     bus.type_line("", &typed("relay link"), "").success();
     assert_eq!(now(&bus, "human")["requests"], json!([]));
 }
+
+#[test]
+fn every_contested_claim_stands_out_though_not_every_pair_is_told() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let files: Vec<String> = (0..12).map(|n| format!("src/f{n}*")).collect();
+    for agent in ["BlueLake", "RedForest"] {
+        let patterns: Vec<&str> = files.iter().map(String::as_str).collect();
+        bus.relay(agent, [&["reserve"], &patterns[..]].concat()).success();
+    }
+    let seen = bus.relay("", ["look", "status", "--limit", "2"]).success().result();
+    assert_eq!((seen["contested"].as_array().map(Vec::len), &seen["contested_total"]), (Some(2), &json!(16)));
+    assert_eq!(
+        (&seen["now"]["tree"]["contested"], &busy(&seen["now"], "RedForest")["contested"]),
+        (&json!(24), &json!(12))
+    );
+}
+
+#[test]
+fn what_two_long_patterns_share_is_not_searched_for_at_every_look() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let long = format!("src/{}/**", "deep".repeat(40));
+    bus.relay("BlueLake", ["reserve", &long, "docs/*"]).success();
+    bus.relay("RedForest", ["reserve", &format!("src/{}/*.rs", "deep".repeat(40)), "docs/a.md"]).success();
+    let seen = bus.relay("", ["status"]).success().result();
+    assert_eq!(column(&seen["contested"], "example"), [Value::Null, json!("docs/a.md")]);
+}

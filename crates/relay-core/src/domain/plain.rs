@@ -1,14 +1,19 @@
 //! Text from others, made safe to show: what could steer a terminal or hide in a line is written out.
 
-/// Escapes control, ANSI, bidirectional, zero-width and other invisible characters; line breaks, of either kind, and tabs stay.
+/// Marks that may stand on one letter. No language needs more, and a hundred paint over the lines around it.
+const MARKS: usize = 6;
+
+/// Escapes control, ANSI, bidirectional, zero-width and other invisible characters, and marks that are piled on one letter; line
+/// breaks, of either kind, and tabs stay.
 ///
 /// U+FE0F stays where it makes a symbol a picture, which is how people write ⚠️ and ✔️. Anywhere else, and the second in a row,
 /// nobody sees it, and a text could be hidden in a row of them.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    let mut before = None;
+    let (mut before, mut marks) = (None, 0);
     for c in text.replace("\r\n", "\n").chars() {
-        if is_plain(c) || c == '\u{fe0f}' && before.is_some_and(is_symbol) {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
+        if is_plain(c) && marks <= MARKS || c == '\u{fe0f}' && before.is_some_and(is_symbol) {
             escaped.push(c);
         } else {
             escaped.extend(c.escape_unicode());
@@ -50,6 +55,21 @@ pub(crate) fn is_plain(c: char) -> bool {
         '\u{e0000}'..='\u{e0fff}' => false,
         _ => true,
     }
+}
+
+/// What is drawn above, below or through the letter before it.
+fn is_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{5bf}'..='\u{5c7}'
+            | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}' | '\u{670}' | '\u{6d6}'..='\u{6e4}'
+            | '\u{730}'..='\u{74a}' | '\u{7eb}'..='\u{7f3}' | '\u{8d3}'..='\u{8ff}' | '\u{e31}'
+            | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}' | '\u{eb1}' | '\u{eb4}'..='\u{ecd}'
+            | '\u{f18}'..='\u{f19}' | '\u{f35}'..='\u{f39}' | '\u{f71}'..='\u{f84}' | '\u{f86}'..='\u{fbc}'
+            | '\u{102d}'..='\u{103e}' | '\u{135d}'..='\u{135f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}' | '\u{302a}'..='\u{302f}' | '\u{3099}'..='\u{309a}' | '\u{a66f}'..='\u{a672}'
+            | '\u{a674}'..='\u{a67d}' | '\u{a8e0}'..='\u{a8f1}' | '\u{fe20}'..='\u{fe2f}'
+    )
 }
 
 /// What a selector may make a picture. Digits are left out, though they are keys with one: among other digits it is not seen.
@@ -135,6 +155,17 @@ mod tests {
         check("word\u{fe0f}", "word\\u{fe0f}");
         check("⚠\u{fe0f}\u{fe0f}\u{fe01}", "⚠\u{fe0f}\\u{fe0f}\\u{fe01}");
         check("⚠\u{fe0e}\u{e0100}", "⚠\\u{fe0e}\\u{e0100}");
+    }
+
+    #[test]
+    fn a_letter_has_as_many_marks_as_a_language_gives_it() {
+        check("Vie\u{302}\u{323}t \u{e17}\u{e35}\u{e48}", "Vie\u{302}\u{323}t \u{e17}\u{e35}\u{e48}");
+        let most = format!("Z{}o", "\u{336}".repeat(MARKS));
+        check(&most, &most);
+        let piled = escape(&format!("Z{}o{}", "\u{336}".repeat(200), "\u{20e3}".repeat(3)));
+        assert_eq!(piled.matches('\u{336}').count(), MARKS);
+        assert_eq!(piled.matches("\\u{336}").count(), 200 - MARKS);
+        assert!(piled.ends_with("o\u{20e3}\u{20e3}\u{20e3}"));
     }
 
     #[test]

@@ -85,6 +85,6 @@ mod tests {
         assert!(found.starts_with("…word") && found.ends_with('…') && found.contains(" token é漢😀"), "{found}");
         assert!(found.chars().count() <= EXCERPT + 2, "{found}");
         let one = format!("{} token", "x".repeat(1_000));
-        assert_eq!(excerpt("token", &one).as_deref(), Some("… token"));
+        assert_eq!(excerpt("token", &one).as_deref(), Some("…token"));
     }
 }

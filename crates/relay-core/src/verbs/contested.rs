@@ -19,11 +19,23 @@ pub(super) struct News {
     pub changes_at: Option<Timestamp>,
 }
 
-/// The pairs that contest each other now, seen from `agent`.
-pub(super) fn pairs(facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<Vec<(Reservation, Reservation)>> {
+/// More pairs than there are.
+pub(super) const ALL: usize = 1_000_000_000;
+
+/// An example is searched for anew at every look, and what that takes grows with the square of the patterns' length: two that
+/// are longer together contest without one.
+const BRIEF: usize = 200;
+
+/// The pairs that contest each other now, seen from `agent`, of the first `among` that share a path.
+pub(super) fn pairs(
+    facts: &dyn Facts,
+    agent: &Agent,
+    now: Timestamp,
+    among: usize,
+) -> Result<Vec<(Reservation, Reservation)>> {
     let mut pairs = Vec::new();
     let mut strangers: HashMap<String, bool> = HashMap::new();
-    for (mine, theirs) in facts.pairs(&agent.name)? {
+    for (mine, theirs) in facts.pairs(&agent.name, among)? {
         if mine.holder.same_as(&theirs.holder) || !mine.is_live(now) || !theirs.is_live(now) || !mine.contests(&theirs)
         {
             continue;
@@ -42,7 +54,7 @@ pub(super) fn pairs(facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<
 }
 
 pub(super) fn news(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<News> {
-    let current = pairs(facts, agent, now)?;
+    let current = pairs(facts, agent, now, ALL)?;
     let told = facts.told(&agent.name)?;
     let known: HashSet<(Number, Number, &str)> =
         told.iter().map(|pair| (pair.mine, pair.theirs, pair.mark.as_str())).collect();
@@ -83,6 +95,11 @@ fn shape(ctx: &Ctx<'_>, mine: &Reservation, theirs: &Reservation, ended: bool) -
         example: if ended { None } else { example(ctx, &mine.pattern, &theirs.pattern) },
         ended,
     }
+}
+
+/// A path that both patterns match, where it is quickly found.
+pub(super) fn brief_example(ctx: &Ctx<'_>, one: &str, other: &str) -> Option<String> {
+    if one.len() + other.len() > BRIEF { None } else { example(ctx, one, other) }
 }
 
 /// A path that both patterns match.

@@ -3,7 +3,7 @@
 //! Computed when somebody asks, from the same rules that everything else goes by. Whose inbox is piling up is shown to those
 //! whose inbox it is, and what a blind copy owes to those who may know of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,8 @@ pub struct DebtItem {
     pub pay: String,
 }
 
+/// Pairs that contest each other are counted no further than this: two who claim the same a thousand times each make a million.
+const CONTESTS: usize = 5_000;
 /// More links than anybody has.
 const LINKS: usize = 1_000_000;
 
@@ -43,11 +45,21 @@ pub(super) struct Everybody {
     pub agents: Vec<Known>,
     /// Live ones.
     pub claims: Vec<Reservation>,
-    pub pairs: Vec<Contest>,
+    pub contests: Contests,
     /// Requests for contact that they have not answered.
     pub requests: Vec<Link>,
     /// What they have yet to acknowledge, oldest first.
     owed: Vec<(Message, AgentName)>,
+}
+
+/// The claims that contest each other.
+#[derive(Default)]
+pub(super) struct Contests {
+    /// No more of them than anybody is told of.
+    pub told: Vec<Contest>,
+    /// How many pairs there are, counted up to `CONTESTS`, and which claims are in one of them.
+    pub pairs: HashSet<(Number, Number)>,
+    pub claims: HashSet<Number>,
 }
 
 /// A contested pair of claims, as it is told.
@@ -81,7 +93,7 @@ impl Ledger<'_> {
     pub fn everybody(&self) -> Result<Everybody> {
         let now = self.ctx.now;
         let agents = self.facts.agents()?;
-        let pairs = self.pairs(&agents)?;
+        let contests = self.contests(&agents)?;
         let mut owed = Vec::new();
         for (message, by) in self.facts.acks_waiting(self.limit)? {
             if let (Some(message), Party::Agent(by)) = (self.facts.envelope(message)?, by) {
@@ -93,7 +105,7 @@ impl Ledger<'_> {
         requests.reverse();
         let claims = self.facts.claims()?.into_iter().filter(|claim| claim.is_live(now)).collect();
         let agents = agents.into_iter().map(|agent| Known::of(self.ctx, agent)).collect();
-        Ok(Everybody { agents, claims, pairs, requests, owed })
+        Ok(Everybody { agents, claims, contests, requests, owed })
     }
 
     fn alone(&self, agent: &Agent) -> Result<Everybody> {
@@ -102,7 +114,7 @@ impl Ledger<'_> {
         Ok(Everybody {
             agents: vec![Known::of(self.ctx, agent.clone())],
             claims: self.facts.claims_of(&agent.name)?.into_iter().filter(|claim| claim.is_live(now)).collect(),
-            pairs: self.pairs(std::slice::from_ref(agent))?,
+            contests: self.contests(std::slice::from_ref(agent))?,
             requests: link::pending_for(self.facts, &party, now)?,
             owed: owed.into_iter().map(|message| (message, agent.name.clone())).collect(),
         })
@@ -174,7 +186,7 @@ impl Ledger<'_> {
     /// Whoever came later gives back, or talks to the other first.
     fn contested(&self, everybody: &Everybody) -> Vec<DebtItem> {
         let mut debt = Vec::new();
-        for (pair, mine, theirs) in &everybody.pairs {
+        for (pair, mine, theirs) in &everybody.contests.told {
             let (later, earlier) = if mine.id > theirs.id { (mine, theirs) } else { (theirs, mine) };
             let text = format!(
                 "#{} {} ({}) and #{} {} ({}) share {}",
@@ -199,19 +211,21 @@ impl Ledger<'_> {
     }
 
     /// Every contested pair of these agents, once.
-    fn pairs(&self, agents: &[Agent]) -> Result<Vec<Contest>> {
-        let mut all: Vec<Contest> = Vec::new();
+    fn contests(&self, agents: &[Agent]) -> Result<Contests> {
+        let mut contests = Contests::default();
         for agent in agents {
-            for (mine, theirs) in contested::pairs(self.facts, agent, self.ctx.now)? {
-                let is_told = all.iter().any(|(_, one, other)| {
-                    (one.id, other.id) == (mine.id, theirs.id) || (one.id, other.id) == (theirs.id, mine.id)
-                });
-                if !is_told && all.len() < self.limit {
-                    all.push((pair(self.ctx, &mine, &theirs), mine, theirs));
+            let among = CONTESTS.saturating_sub(contests.pairs.len());
+            for (mine, theirs) in contested::pairs(self.facts, agent, self.ctx.now, among)? {
+                if !contests.pairs.insert((mine.id.min(theirs.id), mine.id.max(theirs.id))) {
+                    continue;
+                }
+                contests.claims.extend([mine.id, theirs.id]);
+                if contests.told.len() < self.limit {
+                    contests.told.push((pair(self.ctx, &mine, &theirs), mine, theirs));
                 }
             }
         }
-        Ok(all)
+        Ok(contests)
     }
 
     fn kept_too_long(&self, everybody: &Everybody) -> Result<Vec<DebtItem>> {
@@ -380,7 +394,7 @@ fn pair(ctx: &Ctx<'_>, mine: &Reservation, theirs: &Reservation) -> ContestedSha
         holder: theirs.holder.to_string(),
         overlaps: theirs.pattern.clone(),
         exclusive: theirs.exclusive,
-        example: contested::example(ctx, &mine.pattern, &theirs.pattern),
+        example: contested::brief_example(ctx, &mine.pattern, &theirs.pattern),
         ended: false,
     }
 }

@@ -1,5 +1,6 @@
 //! `look`: every read, under one rule of who may see what.
 
+mod asked;
 mod day;
 pub(super) mod events;
 pub(super) mod filter;

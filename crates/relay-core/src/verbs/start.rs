@@ -329,7 +329,7 @@ fn situation(ctx: &Ctx<'_>, told: Told<Started>) -> Result<Done> {
             .collect(),
         debt: Debt {
             stale_claims: stale.len(),
-            contested: contested::pairs(&*facts, &agent, ctx.now)?.len(),
+            contested: contested::pairs(&*facts, &agent, ctx.now, contested::ALL)?.len(),
             acks_overdue: overdue,
             items: debt::owed_by(ctx, &*facts, &actor)?.len(),
         },

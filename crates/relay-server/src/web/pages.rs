@@ -68,12 +68,12 @@ async fn all(visit: Visit) -> Response {
 
 async fn at_once(visit: Visit) -> Response {
     let seen = async {
-        let status = visit.status().await?;
+        let (status, page) = (visit.status().await?, visit.page_number());
         let mut opened = Vec::new();
-        for asked in status.for_the_human.iter().take(now::OPENED) {
+        for asked in now::asked(&status, page).0.iter().take(now::OPENED) {
             opened.extend(visit.message(&asked.id.to_string()).await.ok());
         }
-        Ok(move |frame: &Frame<'_>| now::page(frame, &status, &opened))
+        Ok(move |frame: &Frame<'_>| now::page(frame, &status, page, &opened))
     };
     answer(&visit, Screen::Now, seen.await)
 }
@@ -145,7 +145,7 @@ async fn found(visit: Visit) -> Response {
 
 async fn list_of_agents(visit: Visit) -> Response {
     let state = visit.query.text("state").unwrap_or_default().to_owned();
-    let number = visit.query.text("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+    let number = visit.page_number();
     let seen = visit.agents().await;
     answer(&visit, Screen::Agents, seen.map(|all| move |frame: &Frame<'_>| agents::page(frame, &all, &state, number)))
 }

@@ -205,6 +205,11 @@ impl Visit {
         self.query.number(name).map_err(|refusal| self.refused("look", &refusal))
     }
 
+    /// Which page of a list is wanted, counted from one; whatever is no number is the first.
+    pub fn page_number(&self) -> usize {
+        self.query.text("page").and_then(|page| page.parse().ok()).unwrap_or(1)
+    }
+
     /// Whether this page can take a step of a playbook.
     pub fn takes(&self, step: &Step) -> bool {
         let call = step.tool.as_ref().zip(step.args.clone());

@@ -354,13 +354,15 @@ impl Facts for View<'_> {
         Ok(near)
     }
 
-    fn pairs(&self, holder: &AgentName) -> Result<Vec<Pair>> {
+    fn pairs(&self, holder: &AgentName, limit: usize) -> Result<Vec<Pair>> {
         let theirs = CLAIM.replace("r.", "o.");
         let sql = format!(
             "SELECT {CLAIM}, {theirs} FROM overlaps p JOIN reservations r ON r.id = p.one JOIN reservations o ON o.id = p.other
-             WHERE p.holder = ?1 ORDER BY p.one, p.other"
+             WHERE p.holder = ?1 ORDER BY p.one, p.other LIMIT ?2"
         );
-        self.all(&sql, [holder.as_str()], |row| Ok((rows::claim(row)?, rows::claim_at(row, CLAIM_COLUMNS)?)))
+        self.all(&sql, params![holder.as_str(), limit], |row| {
+            Ok((rows::claim(row)?, rows::claim_at(row, CLAIM_COLUMNS)?))
+        })
     }
 
     fn told(&self, agent: &AgentName) -> Result<Vec<Told>> {

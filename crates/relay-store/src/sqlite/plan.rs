@@ -146,7 +146,7 @@ fn claims(facts: &dyn Facts, name: &AgentName, thread: &ThreadId, now: Timestamp
     facts.claim(7)?;
     facts.claims_near(&["src/auth", "docs"])?;
     facts.claims_near(&[""])?;
-    facts.pairs(name)?;
+    facts.pairs(name, 100)?;
     facts.told(name)?;
     facts.taker(7, name)?;
     facts.taken_on(name, "src")?;

@@ -89,15 +89,14 @@ pub(super) fn now(
     mut debt: Vec<DebtItem>,
     shown: &[AgentShape],
 ) -> Result<Now> {
-    let contested: HashSet<Number> =
-        everybody.pairs.iter().flat_map(|(_, mine, theirs)| [mine.id, theirs.id]).collect();
+    let contested = &everybody.contests.claims;
     let (acks, owed) = acks(looking)?;
     debt.truncate(DEBT);
     let shape = |link: &Link| LinkShape::of(link, looking.ctx.now);
     Ok(Now {
-        busy: busy(looking, everybody, shown, &contested, &owed)?,
+        busy: busy(looking, everybody, shown, contested, &owed)?,
         waits: waits(looking),
-        tree: draw(&everybody.claims, shown, &contested),
+        tree: draw(&everybody.claims, shown, contested),
         acks,
         acks_total: owed.values().sum(),
         requests: everybody.requests.iter().take(looking.limit).map(shape).collect(),

@@ -1,19 +1,13 @@
 //! Where the project stands.
 
-use std::cmp::Reverse;
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::now::{self, Now};
-use super::{Input, Looking, Outcome};
-use crate::domain::ack::Ack;
+use super::{Input, Looking, Outcome, asked};
 use crate::domain::agent::Standing;
 use crate::domain::event::Number;
-use crate::domain::message::Message;
-use crate::domain::name::Party;
 use crate::installation::Question;
-use crate::store::{InboxQuery, Result};
+use crate::store::Result;
 use crate::verbs::actor::Actor;
 use crate::verbs::check::{self, Counted};
 use crate::verbs::debt::{DebtItem, Ledger};
@@ -28,12 +22,18 @@ pub struct Status {
     pub agents: Vec<AgentShape>,
     pub live_claims: usize,
     pub contested: Vec<ContestedShape>,
+    /// How many pairs contest each other, counted up to five thousand.
+    #[serde(default)]
+    pub contested_total: usize,
     pub open_threads: usize,
     /// The caller's own unread mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
     /// What waits for the human.
     pub for_the_human: Vec<MessageShape>,
+    /// How many messages do, on this page or not.
+    #[serde(default)]
+    pub for_the_human_total: usize,
     /// What waits for the human beside the store, since the store could not take it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
@@ -55,15 +55,18 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, input: &Input
     let here = everybody.agents.iter().filter(|known| known.state != Standing::Retired);
     let mut shown: Vec<AgentShape> =
         here.map(|known| AgentShape::of(&known.agent, known.state, known.alive, known.seen_at)).collect();
+    let (for_the_human, for_the_human_total) = asked::look(looking)?;
     let mut status = Status {
         project: ctx.project.to_string(),
         tip: facts.tip()?.number,
         agents: Vec::new(),
         live_claims: everybody.claims.len(),
-        contested: everybody.pairs.iter().map(|(pair, _, _)| pair.clone()).collect(),
+        contested: everybody.contests.told.iter().map(|(pair, _, _)| pair.clone()).collect(),
+        contested_total: everybody.contests.pairs.len(),
         open_threads: facts.open_threads()?,
         unread: actor.map(|actor| facts.unread(&actor.party(), ctx.limits.unread)).transpose()?,
-        for_the_human: for_the_human(looking)?,
+        for_the_human,
+        for_the_human_total,
         questions: ctx.installation.questions(),
         contacts_waiting: everybody.requests.len(),
         debt: debt.len(),
@@ -77,28 +80,6 @@ pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, input: &Input
     }
     status.agents = shown;
     Ok(Outcome::Status(Box::new(status)))
-}
-
-/// What the human was written and has not read, or owes an acknowledgement for; the most pressing first.
-fn for_the_human(looking: &Looking<'_>) -> Result<Vec<MessageShape>> {
-    let mut unread = looking.facts.inbox(&InboxQuery::unread(&Party::Human, looking.limit))?;
-    let known: HashSet<Number> = unread.iter().map(|message| message.id).collect();
-    let owed = looking.facts.acks_owed(&Party::Human, looking.limit)?;
-    unread.extend(owed.into_iter().filter(|message| !known.contains(&message.id)));
-    let due = |message: &Message| match message.delivery_to(&Party::Human)?.ack(message.ack_within) {
-        Ack::Waiting { due } => Some(due),
-        _ => None,
-    };
-    unread.sort_by_key(|message| {
-        let due = due(message);
-        let is_overdue = due.is_some_and(|due| due < looking.ctx.now);
-        (Reverse(is_overdue), Reverse(message.importance), due.is_none(), due, message.id)
-    });
-    let is_visible = |message: &&Message| {
-        let copy = message.delivery_to(&Party::Human);
-        copy.is_some_and(|copy| looking.viewer.sees_delivery(message, copy))
-    };
-    Ok(unread.iter().filter(is_visible).map(|message| looking.shape(message, false)).collect())
 }
 
 fn ledger<'a>(looking: &'a Looking<'_>) -> Ledger<'a> {

@@ -18,6 +18,8 @@ use crate::web::frame::Frame;
 const AGENTS: usize = 40;
 /// As many questions and requests, which take the most room.
 const ASKED: usize = 12;
+/// As many letters of one sender as are read one by one.
+const LOUD: usize = 4;
 /// The archive may be behind by this many events without anybody being told to do something.
 const ARCHIVE_LAG: Number = 100;
 /// As many questions as are shown with how they begin.
@@ -31,9 +33,13 @@ struct Screen<'a> {
     frame: &'a Frame<'a>,
     status: &'a Status,
     now: &'a Now,
+    /// A page of what the human was asked.
     asked: &'a [MessageShape],
     opened: &'a [MessageShape],
-    unasked: usize,
+    page: usize,
+    last: usize,
+    /// Those who wrote much of it.
+    loud: Vec<Loud<'a>>,
     requests: &'a [LinkShape],
     contested: &'a [ContestedShape],
     waits: &'a [WaitShape],
@@ -45,6 +51,14 @@ struct Screen<'a> {
     tree: Tree<'a>,
 }
 
+/// Somebody who wrote much of what waits for the human.
+struct Loud<'a> {
+    name: &'a str,
+    letters: usize,
+    /// Those that ask for no receipt, and are done with once they are read.
+    read: Vec<Number>,
+}
+
 /// An agent, with what it is at.
 struct Row<'a> {
     agent: &'a AgentShape,
@@ -53,17 +67,28 @@ struct Row<'a> {
     waits: Vec<&'a WaitShape>,
 }
 
+/// The questions that stand on such a page; pages count from one, and whatever lies beyond the last is the last.
+pub fn asked(status: &Status, page: usize) -> (&[MessageShape], usize, usize) {
+    let last = status.for_the_human.len().div_ceil(ASKED).max(1);
+    let page = page.clamp(1, last);
+    let rest = status.for_the_human.get((page - 1) * ASKED..).unwrap_or_default();
+    (first(rest, ASKED), page, last)
+}
+
 /// `opened` are questions of the status with their texts, which the status itself leaves out.
-pub fn page(frame: &Frame<'_>, status: &Status, opened: &[MessageShape]) -> String {
+pub fn page(frame: &Frame<'_>, status: &Status, page: usize, opened: &[MessageShape]) -> String {
     let nothing = nothing();
     let now = status.now.as_deref().unwrap_or(&nothing);
+    let (asked, page, last) = asked(status, page);
     text(&Screen {
         frame,
         status,
         now,
-        asked: first(&status.for_the_human, ASKED),
+        asked,
         opened,
-        unasked: status.for_the_human.len().saturating_sub(ASKED),
+        page,
+        last,
+        loud: loud(&status.for_the_human),
         requests: first(&now.requests, ASKED),
         contested: first(&status.contested, ROWS),
         waits: first(&now.waits, ROWS),
@@ -73,6 +98,21 @@ pub fn page(frame: &Frame<'_>, status: &Status, opened: &[MessageShape]) -> Stri
         more: status.agents.len().saturating_sub(AGENTS),
         tree: Tree { frame, branch: &now.tree, acts: true, then: None },
     })
+}
+
+fn loud(asked: &[MessageShape]) -> Vec<Loud<'_>> {
+    let mut senders: Vec<Loud<'_>> = Vec::new();
+    for message in asked {
+        let known = senders.iter().position(|sender| sender.name == message.from);
+        let place = known.unwrap_or_else(|| {
+            senders.push(Loud { name: &message.from, letters: 0, read: Vec::new() });
+            senders.len() - 1
+        });
+        senders[place].letters += 1;
+        senders[place].read.extend(Some(message.id).filter(|_| !message.ack_required));
+    }
+    senders.retain(|sender| sender.letters >= LOUD);
+    senders
 }
 
 /// How an agent stands, in one word.
@@ -124,7 +164,12 @@ fn nothing() -> Now {
 
 impl Screen<'_> {
     fn decisions(&self) -> usize {
-        self.status.for_the_human.len() + self.now.requests.len() + self.status.questions.len()
+        self.status.for_the_human_total + self.now.requests.len() + self.status.questions.len()
+    }
+
+    /// What is asked beyond what all the pages have room for.
+    fn unasked(&self) -> usize {
+        self.status.for_the_human_total.saturating_sub(self.status.for_the_human.len())
     }
 
     /// The text of a question, where it was opened.

@@ -7,6 +7,7 @@ use relay_core::playbook::{Setting, Step};
 use relay_core::verbs::look::{Day, EventFilter, Events, Search, Status, Traffic, WaitShape};
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
 use relay_core::verbs::recover;
+use relay_core::wire::v1::MessageShape;
 
 use super::samples::{self, HOSTILE, NOW, PLAIN, Words, framed};
 use super::{
@@ -48,7 +49,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
     let flash = Flash { text: words.text.to_owned(), signals: vec![words.text.to_owned()], link: None };
     vec![
         ("projects", shown(Screen::Projects, "/", &projects::page)),
-        ("now", framed(Screen::Now, "/p/repo-1a2b3c4d/", Some(&flash), |frame| now::page(frame, &status, &[]))),
+        ("now", framed(Screen::Now, "/p/repo-1a2b3c4d/", Some(&flash), |frame| now::page(frame, &status, 1, &[]))),
         ("threads", shown(Screen::Threads, "/t", &|frame| threads::page(frame, &[samples::shape(words)], Some(7)))),
         (
             "thread",
@@ -181,7 +182,7 @@ fn where_nothing_is_a_screen_says_what_to_do() {
     let silent = ThreadView { messages: Vec::new(), before: None, ..samples::thread(&PLAIN) };
     let shown = |page: &dyn Fn(&Frame<'_>) -> String| framed(Screen::Now, "/", None, page);
     for page in [
-        shown(&|frame| now::page(frame, &status, &[])),
+        shown(&|frame| now::page(frame, &status, 1, &[])),
         shown(&|frame| projects::page(&Frame { project: None, projects: &[], key: frame.key, ..*frame })),
         shown(&|frame| threads::page(frame, &[], None)),
         shown(&|frame| thread::page(frame, &silent, None)),
@@ -205,7 +206,7 @@ fn where_nothing_is_a_screen_says_what_to_do() {
 fn of_many_agents_those_are_shown_who_were_seen_last() {
     let mut status = samples::status(&PLAIN);
     status.agents = (0..500).map(|n| samples::agent(&format!("Agent{n}"), "active", true, n, &PLAIN)).collect();
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]));
     assert!(page.contains(">Agent39<") && !page.contains(">Agent40<"));
     assert!(page.contains("and 460 more"));
     let second = framed(Screen::Agents, "/a", None, |frame| agents::page(frame, &status.agents, "alive", 2));
@@ -225,7 +226,7 @@ fn a_page_weighs_little() {
     let mut status = samples::status(&PLAIN);
     status.agents = (0..500).map(|n| samples::agent(&format!("Agent{n}"), "active", true, n, &PLAIN)).collect();
     status.for_the_human = vec![status.for_the_human[0].clone(); 100];
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]));
     assert!(page.len() < 120_000, "{}", page.len());
 }
 
@@ -320,12 +321,12 @@ fn who_waits_is_told_with_what_for() {
     };
     let Some(now) = status.now.as_mut() else { panic!("nothing is told of now") };
     now.waits = vec![wait("poll", &[]), wait("link", &[]), wait("reserve", &["a", "b"]), wait("reserve", &[])];
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]));
     let (xy, a, b) = ("@x</b>, <b class=\"name\">@y</b>", "<span class=\"path\">a<", "<span class=\"path\">b<");
     for what in ["to write", "to answer a contact request", &format!("to give back {a}/span>, {b}"), "(reserve)"] {
         assert!(page.contains(&format!("waits for <b class=\"name\">{xy} {what}")), "{what}");
     }
-    let quiet = framed(Screen::Now, "/", None, |frame| now::page(frame, &samples::empty(), &[]));
+    let quiet = framed(Screen::Now, "/", None, |frame| now::page(frame, &samples::empty(), 1, &[]));
     assert!(quiet.contains("command is blocked waiting for another"));
 }
 
@@ -347,7 +348,7 @@ fn who_asks_and_is_gone_is_marked() {
     let asked = |from: &str| {
         let mut status = samples::status(&PLAIN);
         status.for_the_human[0].from = from.to_owned();
-        let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]));
+        let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]));
         let before = page.split(" asks in").next().unwrap_or_default().to_owned();
         before.rsplit('>').next().unwrap_or_default().to_owned()
     };
@@ -355,10 +356,31 @@ fn who_asks_and_is_gone_is_marked() {
 }
 
 #[test]
+fn many_questions_are_turned_page_by_page_and_who_wrote_many_is_named() {
+    let mut status = samples::status(&PLAIN);
+    let ask = |id, from: &str, ack_required| MessageShape {
+        ack_required,
+        ..samples::message(id, from, &[("human", State::Stored)], &PLAIN)
+    };
+    status.for_the_human = (1..=30).map(|id| ask(id, "RedForest", id > 28)).collect();
+    status.for_the_human.push(ask(31, "QuietOwl", false));
+    status.for_the_human_total = 131;
+    let page = |number| framed(Screen::Now, "/p/x/?page=2", None, |frame| now::page(frame, &status, number, &[]));
+    let rows = |page: &str| page.matches("data-key=\"m").count();
+    assert_eq!([1, 2, 3, 4, 0].map(|number| rows(&page(number))), [12, 12, 7, 7, 12]);
+    let second = page(2);
+    assert!(second.contains("<span class=\"count\">132</span>"), "they are all counted, and a request for contact");
+    assert!(second.contains("href=\"/p/x/?page=1\"") && second.contains("href=\"/p/x/?page=3\""));
+    assert!(second.contains("page 2 of 3") && second.contains("and 100 younger"));
+    assert!(second.contains("wrote 30 of these") && second.contains("Mark 28 of them"));
+    assert!(!second.contains("wrote 1 of these"));
+}
+
+#[test]
 fn a_question_is_shown_with_how_it_begins() {
     let status = samples::status(&PLAIN);
     let message = &status.for_the_human[0];
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, std::slice::from_ref(message)));
+    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, std::slice::from_ref(message)));
     assert!(page.contains("The session **ends after ten minutes**"), "as it was written");
     let draft = write::Draft { reply_to: Some(45), ..write::Draft::default() };
     let page = framed(Screen::Write, "/w", None, |frame| write::answer(frame, &draft, &[], Some(message)));
@@ -426,7 +448,7 @@ fn the_archive_is_a_worry_only_when_it_is_far_behind() {
     let page = |behind| {
         let mut status = samples::status(&PLAIN);
         status.archive.behind = behind;
-        framed(Screen::Now, "/", None, |frame| now::page(frame, &status, &[]))
+        framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]))
     };
     assert!(page(100).contains("100 events to go") && !page(100).contains("relay drain"));
     assert!(page(101).contains("<b class=\"warn\">behind by 101 events</b>") && page(101).contains("relay drain"));
