@@ -294,7 +294,7 @@ pub trait Facts {
     /// All claims that could share a path with a pattern of one of these literal prefixes, and perhaps others; each once,
     /// in the order of their ids. However many prefixes there are, a claim is read no more than twice.
     fn claims_near(&self, prefixes: &[&str]) -> Result<Vec<Reservation>>;
-    /// The first `limit` pairs of claims that share a path, one of them held by `holder`.
+    /// The first `limit` pairs of claims that share a path, one of them held by `holder` and the other by somebody else.
     fn pairs(&self, holder: &AgentName, limit: usize) -> Result<Vec<Pair>>;
     fn told(&self, agent: &AgentName) -> Result<Vec<Told>>;
     /// Who took this claim from `holder`, if somebody did.

@@ -358,7 +358,7 @@ impl Facts for View<'_> {
         let theirs = CLAIM.replace("r.", "o.");
         let sql = format!(
             "SELECT {CLAIM}, {theirs} FROM overlaps p JOIN reservations r ON r.id = p.one JOIN reservations o ON o.id = p.other
-             WHERE p.holder = ?1 ORDER BY p.one, p.other LIMIT ?2"
+             WHERE p.holder = ?1 AND o.holder <> p.holder ORDER BY p.one, p.other LIMIT ?2"
         );
         self.all(&sql, params![holder.as_str(), limit], |row| {
             Ok((rows::claim(row)?, rows::claim_at(row, CLAIM_COLUMNS)?))
