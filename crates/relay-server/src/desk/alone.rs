@@ -21,15 +21,15 @@ enum Stage {
 
 pub async fn ask(desk: &Arc<Desk>, job: Arc<Job>) -> Result<Answer> {
     let (runtime, asked) = (Handle::current(), job.clone());
-    let turn = desk.alone.acquire().await.map_err(|_| broke())?;
+    let turn = desk.alone.take().await?;
     let (mut stage, mut bell) = thread(move || {
+        let _turn = turn;
         let _inside = runtime.enter();
         // Heard before the first look: whatever rings after that wakes.
         let bell = if may_take_long(&asked.ask.request) { listen(&asked) } else { None };
         begin(&asked).map(|stage| (stage, bell))
     })
     .await??;
-    drop(turn);
     loop {
         let mut waiting = match stage {
             Stage::Answered(answer) => return Ok(answer),

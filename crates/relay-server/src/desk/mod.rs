@@ -11,6 +11,7 @@ mod paths;
 mod pending;
 mod room;
 mod rooms;
+mod turns;
 mod writer;
 
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ use relay_core::error::{Code, Kind, Refusal};
 use relay_core::store::{Clock, Result};
 use relay_core::verbs::Request;
 use relay_store::Home;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +38,7 @@ use paths::Paths;
 use pending::Pending;
 pub use room::Heard;
 use rooms::Rooms;
+use turns::Turns;
 use writer::Verdict;
 
 /// How many read at the same time, each with a store that stays open for the next: opening one takes longer than most reads.
@@ -63,8 +65,8 @@ pub struct Desk {
     /// Those who are being answered.
     asked: TaskTracker,
     pending: Arc<Pending>,
-    reading: Semaphore,
-    alone: Semaphore,
+    reading: Turns,
+    alone: Turns,
 }
 
 /// How a request reaches its store.
@@ -109,8 +111,8 @@ impl Desk {
             closing: CancellationToken::new(),
             asked: TaskTracker::new(),
             pending: Arc::default(),
-            reading: Semaphore::new(READERS),
-            alone: Semaphore::new(ALONE),
+            reading: Turns::of(READERS),
+            alone: Turns::of(ALONE),
         })
     }
 
@@ -155,7 +157,7 @@ impl Desk {
     }
 
     async fn answer(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
-        let _turn = if way(&ask.request) == Way::Reads { self.reading.acquire().await.ok() } else { None };
+        let turn = if way(&ask.request) == Way::Reads { Some(self.reading.take().await?) } else { None };
         let known = ask.said.place.clone();
         let known = known.or_else(|| self.paths.known(ask.said.project.as_ref()?, self.monotonic()));
         // What only joins a queue, and needs to look nowhere, is there sooner than a thread that does so for it.
@@ -172,13 +174,17 @@ impl Desk {
                 }
             };
             // Most callers have nothing on its way, and need no second thread.
-            if desk.pending.is_settled(&job.name()) { job.begin().map(Ok) } else { Ok(Err(job)) }
+            if desk.pending.is_settled(&job.name()) { job.begin().map(Ok) } else { Ok(Err((job, turn))) }
         };
         let begun = match if is_quick { begin()? } else { blocking(begin).await?? } {
             Ok(begun) => begun,
-            Err(too_early) => {
+            Err((too_early, turn)) => {
                 self.pending.settled(&too_early.name()).await;
-                blocking(move || too_early.begin()).await??
+                blocking(move || {
+                    let _turn = turn;
+                    too_early.begin()
+                })
+                .await??
             }
         };
         match begun {

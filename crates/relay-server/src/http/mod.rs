@@ -106,13 +106,17 @@ pub fn run(
     openings: Openings,
     announced: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
-    runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let served = runtime.block_on(async {
         let listener = TcpListener::bind(config.listen).await?;
         // Whoever is told where it listens may also tell it to stop.
         let stop = Stop::new()?;
         announced(listener.local_addr()?);
         serve(listener, stop, desk, config, tokens, openings).await
-    })
+    });
+    // A look at a disk that does not answer is no reason to stay.
+    runtime.shutdown_background();
+    served
 }
 
 /// What has begun is answered, and whoever waits is told that the wait is over.
