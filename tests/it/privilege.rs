@@ -85,6 +85,14 @@ pub fn as_user(uid: u32, command: &Command) -> Command {
     behind(&["setpriv", "--reuid", &uid, "--regid", &uid, "--clear-groups", "--"], command)
 }
 
+/// The same command as somebody else: root can be anybody, and whoever has subordinate ids can be one of those.
+pub fn as_somebody_else(command: &Command) -> Command {
+    if is_root() {
+        return as_user(STRANGER, command);
+    }
+    behind(&["unshare", "--user", "--map-root-user", "--map-auto", "--"], &as_user(1, command))
+}
+
 /// A copy of the binary that other users can reach too, wherever the build lies.
 pub fn binary_for_all(folder: &Path) -> PathBuf {
     let path = folder.join("relay");

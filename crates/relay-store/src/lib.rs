@@ -25,6 +25,7 @@ pub mod openings;
 pub mod presence;
 pub mod random;
 pub mod repository;
+pub mod sockets;
 pub mod sqlite;
 pub mod tokens;
 pub mod tries;

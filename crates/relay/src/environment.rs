@@ -165,11 +165,15 @@ pub fn pre_commit_refs() -> Option<(String, Option<String>)> {
     }
 }
 
-/// Where a program is found by its name.
+/// Where a program is found by its name; one that is named by its path is there or nowhere.
 pub fn on_the_path(program: &str) -> Option<PathBuf> {
+    let is_program = |place: &PathBuf| place.is_file() && access(place, Access::EXEC_OK).is_ok();
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(is_program);
+    }
     let path = search_path()?;
     let places = path.split(':').filter(|folder| !folder.is_empty()).map(|folder| Path::new(folder).join(program));
-    places.into_iter().find(|place| place.is_file() && access(place, Access::EXEC_OK).is_ok())
+    places.into_iter().find(is_program)
 }
 
 /// How files should call this program: `relay`, where that is found and is this very one; otherwise its path.
@@ -185,7 +189,7 @@ pub fn own_name() -> Result<String> {
         .map_err(|path| Code::InputInvalid.refuse(format!("{} is no text, and the files must name it", path.display())))
 }
 
-/// The program with which this user looks at pages, where a variable says it.
+/// The programs with which this user looks at pages, where a variable says it.
 pub fn browser() -> Option<String> {
     variable("BROWSER")
 }

@@ -16,53 +16,77 @@ const MOST_BYTES: u64 = 256 * 1024;
 /// What shows a link to a person, where no variable says it.
 const USUAL: [&str; 2] = ["xdg-open", "open"];
 
-/// A link that opens the page once.
-pub struct Page {
-    /// Where nobody knows under which name the server is reached, only what comes after the name.
-    pub link: String,
-    pub text: String,
-    /// The command that shows it.
-    opener: Option<Vec<String>>,
+/// Where the page is, and the commands that can show it to a person.
+pub struct Place {
+    /// Nothing where nobody knows under which name the server is reached.
+    address: String,
+    browsers: Vec<String>,
 }
 
-impl Page {
+/// A link that opens the page once.
+pub struct Page {
+    pub link: String,
+    pub text: String,
+    /// The commands that show it, the best first.
+    commands: Vec<Vec<String>>,
+}
+
+impl Place {
     /// Of a server that is reached from elsewhere nobody here knows how; the name that it was given is the best guess.
-    pub fn new(listens: SocketAddr, name: Option<&str>, code: &str) -> Self {
-        let place = match (listens.ip().is_loopback(), name) {
+    pub fn of(listens: SocketAddr, name: Option<&str>) -> Self {
+        let address = match (listens.ip().is_loopback(), name) {
             (false, Some(name)) => format!("http://{name}:{}", listens.port()),
             (false, None) if listens.ip().is_unspecified() => String::new(),
             _ => format!("http://{listens}"),
         };
-        let link = format!("{place}/open#{code}");
-        let opener = if place.is_empty() { None } else { opener(&link) };
-        let how = match (&opener, place.is_empty()) {
-            (_, true) => "under a name of this server",
-            (Some(_), false) => "a browser is asked to open it",
-            (None, false) => "there is no browser to open it here: open it yourself",
-        };
-        let text = format!("{} {link}\n  (once, within two minutes; {how})\n", "The page:".bold());
-        Page { link, text, opener }
+        let browsers = if address.is_empty() { Vec::new() } else { browsers() };
+        Place { address, browsers }
     }
 
-    /// Hands it to a browser of this very user, which nobody waits for.
+    /// Whether a browser gets the link, in whose arguments other users may read it.
+    pub fn is_shown(&self) -> bool {
+        !self.browsers.is_empty()
+    }
+
+    pub fn page(&self, code: &str) -> Page {
+        let link = format!("{}/open#{code}", self.address);
+        let how = match (self.is_shown(), self.address.is_empty()) {
+            (_, true) => "under a name of this server",
+            (true, false) => "a browser is asked to open it",
+            (false, false) => "there is no browser to open it here: open it yourself",
+        };
+        let text = format!("{} {link}\n  (once, within two minutes; {how})\n", "The page:".bold());
+        let commands = self.browsers.iter().map(|browser| command(browser, &link)).collect();
+        Page { link, text, commands }
+    }
+}
+
+impl Page {
+    /// Hands it to the first browser of this very user that starts, which nobody waits for.
     pub fn show(&self, output: Output) {
-        if let Some(opener) = self.opener.as_ref().filter(|opener| !process::set_going(opener)) {
-            output.complain(&format!("{} cannot be started; open the link yourself.\n", opener[0]));
+        if !self.commands.is_empty() && !self.commands.iter().any(|command| process::set_going(command)) {
+            output.complain("No browser can be started; open the link yourself.\n");
         }
     }
 }
 
-/// The user's browser, or what the system has for opening links. No shell reads it: words are parted by spaces, `%s` is the link.
-fn opener(link: &str) -> Option<Vec<String>> {
-    let usual = || USUAL.into_iter().find(|program| environment::on_the_path(program).is_some()).map(str::to_owned);
-    // Several may be named, in the order of preference.
-    let named = environment::browser().and_then(|named| named.split(':').next().map(str::to_owned));
-    let command = named.filter(|name| !name.trim().is_empty()).or_else(usual)?;
-    let mut argv: Vec<String> = command.split_whitespace().map(|word| word.replace("%s", link)).collect();
-    if !command.contains("%s") {
-        argv.push(link.to_owned());
-    }
-    Some(argv)
+/// The user's browsers, or what the system has for opening links.
+fn browsers() -> Vec<String> {
+    let is_there = |program: &str| environment::on_the_path(program).is_some();
+    let named = environment::browser().filter(|named| named.split(':').any(|browser| !browser.trim().is_empty()));
+    named.map_or_else(|| listed(&USUAL.join(":"), is_there), |named| listed(&named, is_there))
+}
+
+/// Those of a list that are there, in the order of preference.
+fn listed(named: &str, is_there: impl Fn(&str) -> bool) -> Vec<String> {
+    let program = |browser: &str| browser.split_whitespace().next().is_some_and(&is_there);
+    named.split(':').filter(|browser| program(browser)).map(str::to_owned).collect()
+}
+
+/// What is run. No shell reads it: words are parted by spaces, and `%s` stands for the link.
+fn command(browser: &str, link: &str) -> Vec<String> {
+    let more = if browser.contains("%s") { None } else { Some(link.to_owned()) };
+    browser.split_whitespace().map(|word| word.replace("%s", link)).chain(more).collect()
 }
 
 /// Whether what listens there shows the page of a relay. It gets no code before, and one that only looks like it gets one that
@@ -89,7 +113,7 @@ mod tests {
     fn a_link_names_the_server_as_far_as_anybody_knows() {
         let check = |listens: &str, name: Option<&str>, expected: &str| {
             let listens = listens.parse().unwrap_or_else(|fault| panic!("{listens}: {fault}"));
-            assert_eq!(Page::new(listens, name, "c0de").link, expected);
+            assert_eq!(Place::of(listens, name).page("c0de").link, expected);
         };
         check("127.0.0.1:7717", None, "http://127.0.0.1:7717/open#c0de");
         check("127.0.0.1:7717", Some("bus.example"), "http://127.0.0.1:7717/open#c0de");
@@ -98,5 +122,20 @@ mod tests {
         check("192.0.2.7:7717", Some("bus.example"), "http://bus.example:7717/open#c0de");
         check("0.0.0.0:7717", Some("bus.example"), "http://bus.example:7717/open#c0de");
         check("0.0.0.0:7717", None, "/open#c0de");
+    }
+
+    #[test]
+    fn browsers_are_a_list_of_which_those_that_are_there_are_tried() {
+        let check = |named: &str, expected: &[&[&str]]| {
+            let there = listed(named, |program| !program.starts_with("no"));
+            let commands: Vec<Vec<String>> = there.iter().map(|browser| command(browser, "http://a/#c")).collect();
+            assert_eq!(commands, expected, "{named:?}");
+        };
+        check("firefox", &[&["firefox", "http://a/#c"]]);
+        check("firefox:chromium", &[&["firefox", "http://a/#c"], &["chromium", "http://a/#c"]]);
+        check("nothing:chromium --app=%s", &[&["chromium", "--app=http://a/#c"]]);
+        check("firefox --new-window %s -P x", &[&["firefox", "--new-window", "http://a/#c", "-P", "x"]]);
+        check(":: firefox ; rm $x :", &[&["firefox", ";", "rm", "$x", "http://a/#c"]]);
+        check("nothing:nobody %s:", &[]);
     }
 }

@@ -5,9 +5,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use super::bring;
+use super::{FORM, bring};
 use crate::bus::{Bus, run};
 use crate::listening::{Server, serve};
+use crate::privilege;
 use crate::terminal::text;
 
 /// A browser that writes down what it is given, and when it is through.
@@ -61,6 +62,65 @@ fn the_page_is_opened_in_a_browser_by_a_link_that_works() {
     assert_eq!(bring(&server, code).status, 303);
 }
 
+/// Several may be named: the first that starts gets the link, and the others do not.
+#[test]
+fn of_several_browsers_the_first_that_starts_gets_the_link() {
+    let bus = Bus::with(&["BlueLake"]);
+    let (program, broken) = (browser(&bus), bus.path("broken"));
+    std::fs::write(&broken, "#!/nonexistent/interpreter\n").unwrap();
+    std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = serve(&bus, &["--open"]);
+    command.env("BROWSER", format!("/nonexistent/browser:{} %s:{program} --app=%s:{program} second", broken.display()));
+    let server = Server::run(&bus, command);
+    let given = seen(&bus);
+    let code = given[1].strip_prefix(&format!("--app={}/open#", server.url)).unwrap_or_else(|| panic!("{given:?}"));
+    assert_eq!(bring(&server, code).status, 303);
+    let mut none = bus.args("", ["serve", "--open", "--listen", server.address()]);
+    none.env("BROWSER", &broken);
+    let said = run(none).success();
+    assert!(said.stderr.contains("No browser can be started; open the link yourself."), "{said:?}");
+}
+
+/// Another user of this machine who has read the link in the arguments of the browser, and is faster.
+#[test]
+fn a_link_that_a_browser_was_given_is_of_no_use_to_another_user() {
+    let bus = Bus::with(&["BlueLake"]);
+    let mut command = serve(&bus, &["--open"]);
+    command.env("BROWSER", browser(&bus));
+    let server = Server::run(&bus, command);
+    let shown = seen(&bus)[1].split('#').nth(1).unwrap().to_owned();
+    let refused = brought_by_another(&server, &shown);
+    assert!(refused.starts_with("HTTP/1.1 401") && !refused.to_ascii_lowercase().contains("set-cookie"), "{refused}");
+    assert_eq!(bring(&server, &shown).status, 303, "and it is still there for whom it was made");
+    // Where no browser is given it nobody has seen it, and whoever has it was told.
+    let mut printed = bus.args("", ["serve", "--open", "--listen", server.address()]);
+    printed.env("BROWSER", "/nonexistent/browser");
+    let link = text(&run(printed).success().result()["page"]);
+    let opened = brought_by_another(&server, link.split('#').nth(1).unwrap());
+    assert!(opened.starts_with("HTTP/1.1 303"), "{opened}");
+}
+
+/// What a server answers to another user who brings a code.
+fn brought_by_another(server: &Server<'_>, code: &str) -> String {
+    let body = format!("code={code}");
+    let head = format!(
+        "POST /open HTTP/1.1\r\nhost: {0}\r\norigin: {1}\r\ncontent-type: {2}\r\ncontent-length: {3}\r\nconnection: close\r\n\r\n{body}",
+        server.address(),
+        server.url,
+        FORM.1,
+        body.len()
+    );
+    let (host, port) = server.address().split_once(':').unwrap();
+    let mut command = std::process::Command::new("bash");
+    command
+        .args(["-c", r#"exec 3<>"/dev/tcp/$0/$1" && printf %s "$2" >&3 && cat <&3"#, host, port, &head])
+        .current_dir("/");
+    let output = privilege::as_somebody_else(&command).output().unwrap();
+    let fault = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{fault}\nthis needs root or subordinate ids; run `{}`", privilege::AS_ROOT);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// A terminal of a person, and a machine without a browser.
 #[test]
 fn where_there_is_no_browser_the_link_is_said() {
@@ -79,7 +139,7 @@ fn where_there_is_no_browser_the_link_is_said() {
         .env("BROWSER", "/nonexistent/browser");
     let said = run(again).success();
     assert!(said.stdout.contains("already") && said.stdout.contains(&format!("{url}/open#")), "{said:?}");
-    assert!(said.stderr.contains("/nonexistent/browser cannot be started"), "{said:?}");
+    assert!(said.stdout.contains("open it yourself"), "{said:?}");
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use relay_store::sockets::Ends;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -38,13 +41,19 @@ pub async fn serve(listener: TcpListener, router: Router, closing: CancellationT
             accepted = accepted => accepted,
             () = closing.cancelled() => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, theirs)) = accepted else {
             tokio::time::sleep(BREATH).await;
             continue;
         };
+        // One that is gone already has no ends any more.
+        let Ok(ours) = stream.local_addr() else { continue };
         // An answer is one small write: it should not wait for another.
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
+        let (router, ends) = (TowerToHyperService::new(router.clone()), Ends { theirs, ours });
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(ends);
+            router.call(request)
+        });
         let connection = connected.watch(protocol.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             // One that breaks off has nobody who could be told.

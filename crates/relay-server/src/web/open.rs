@@ -10,6 +10,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use relay_store::sockets::Ends;
 
 use super::door::{self, Inside, Typed};
 use super::frame::Frame;
@@ -28,10 +29,15 @@ pub async fn page(State(shared): State<Arc<Shared>>) -> Response {
     shown::page(StatusCode::OK, &nonce, page.render().unwrap_or_default())
 }
 
-pub async fn open(State(shared): State<Arc<Shared>>, headers: HeaderMap, Extension(form): Typed) -> Response {
+pub async fn open(
+    State(shared): State<Arc<Shared>>,
+    Extension(ends): Extension<Ends>,
+    headers: HeaderMap,
+    Extension(form): Typed,
+) -> Response {
     let code = form.text("code").unwrap_or_default().trim().to_owned();
     let (opener, now) = (shared.clone(), shared.desk.now());
-    let taken = move || opener.openings.take(&code, opener.listens, now);
+    let taken = move || opener.openings.take(&code, opener.listens, &ends, now);
     if !tokio::task::spawn_blocking(taken).await.unwrap_or_default() {
         shared.porter.turned_away(&shared.desk, "/open", &door::refusal("a code that opens nothing"));
         return refused::wrong_code(&shared);

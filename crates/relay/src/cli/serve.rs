@@ -12,7 +12,7 @@ use relay_store::tokens::Tokens;
 use serde_json::json;
 
 use crate::app::{App, Said, credential};
-use crate::page::{self, Page};
+use crate::page::{self, Page, Place};
 use crate::served::Served;
 use crate::{config, environment, human, remote};
 
@@ -130,8 +130,9 @@ impl Serve {
     }
 
     fn page(&self, app: &App, listens: SocketAddr, openings: &Openings) -> Result<Page> {
-        let code = openings.make(listens, app.clock.now(), &app.random)?;
-        Ok(Page::new(listens, self.allow_host.first().map(String::as_str), &code))
+        let place = Place::of(listens, self.allow_host.first().map(String::as_str));
+        let code = openings.make(listens, place.is_shown(), app.clock.now(), &app.random)?;
+        Ok(place.page(&code))
     }
 }
 
