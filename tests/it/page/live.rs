@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use super::{FORM, Person, encoded};
+use super::{FORM, Person, encoded, unescaped};
 use crate::bus::Bus;
 use crate::listening::Server;
 
@@ -76,4 +76,16 @@ fn the_last_word_is_with_the_session() {
     }
     bus.relay("BlueLake", ["reserve", "src/**"]).success();
     assert_eq!(others.next(), Some(bus.tip()), "and the other goes on");
+    // Who signs out everywhere closes every page, in whichever browser it is.
+    let third = Person::at(&server);
+    assert!(unescaped(&third.get("/").text).contains("name=\"everywhere\" value=\"yes\""));
+    let headers = [FORM, ("origin", server.url.as_str()), ("cookie", third.cookie.as_str())];
+    let unasked =
+        server.request("POST", "/leave", &headers, &encoded(&[("csrf", &other.csrf()), ("everywhere", "yes")]));
+    assert_eq!((unasked.status, other.get("/").status), (403, 200), "{unasked:?}");
+    let left = server.request("POST", "/leave", &headers, &encoded(&[("csrf", &third.csrf()), ("everywhere", "yes")]));
+    assert_eq!((left.status, left.header("location")), (303, Some("/open")), "{left:?}");
+    assert_eq!(others.count(), 0, "it ends");
+    assert_eq!((other.get("/").status, third.get("/").status), (401, 401));
+    assert_eq!(Person::at(&server).get("/").status, 200, "and a new link opens the page again");
 }

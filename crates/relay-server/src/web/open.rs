@@ -52,7 +52,11 @@ pub async fn open(
     with_cookie(shown::see("/"), &shared.visitors.cookie(Some(&secret), secure))
 }
 
-pub async fn leave(State(shared): State<Arc<Shared>>, Extension(session): Inside) -> Response {
+/// Ends the session of whoever leaves; where it is wished, every other one too.
+pub async fn leave(State(shared): State<Arc<Shared>>, Extension(session): Inside, Extension(form): Typed) -> Response {
+    if form.has("everywhere") {
+        shared.visitors.end_all();
+    }
     shared.visitors.end(&session);
     with_cookie(shown::see("/open"), &shared.visitors.cookie_back(&session))
 }

@@ -88,6 +88,11 @@ impl Sessions {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| !same(&known.hash, &session.hash));
     }
+
+    pub fn end_all(&self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.drain(..).for_each(|session| session.over.cancel());
+    }
 }
 
 impl Session {
@@ -211,7 +216,9 @@ mod tests {
         assert!(shown(&secrets[0]).is_none() && first.is_over(at(0)), "one too many");
         sessions.end(&second);
         assert!(shown(&secrets[1]).is_none() && second.is_over(at(0)));
-        assert!(shown(&secrets[2]).is_some());
+        let last = shown(&secrets[2]).expect("it is there");
+        sessions.end_all();
+        assert!(secrets.iter().all(|secret| shown(secret).is_none()) && last.is_over(at(0)));
     }
 
     #[test]
