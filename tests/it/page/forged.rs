@@ -158,7 +158,12 @@ fn a_page_is_not_shown_to_another_one_and_not_under_a_foreign_name() {
         assert!([200, 404].contains(&status(path, ("sec-fetch-site", "same-origin"))), "{path}");
         assert!([200, 404].contains(&status(path, ("sec-fetch-site", "none"))), "{path}");
     }
-    assert_eq!(status("/open", ("host", "evil.example")), 403);
+    for name in ["evil.example", "[localhost]", "[127.0.0.1]", "localhost]"] {
+        assert_eq!(status("/open", ("host", name)), 403, "{name}");
+    }
+    for name in ["[::1]", "LocalHost:1"] {
+        assert_eq!(status("/open", ("host", name)), 200, "{name}");
+    }
     let reply = person.get("/");
     assert!(
         server

@@ -102,6 +102,15 @@ fn what_cannot_be_shown_says_why() {
         let back = format!("<a href=\"{}/{out}\">Back</a>", person.place());
         assert!(reply.text.contains(&back), "{path} leads to {out}: {}", reply.text);
     }
+    for path in
+        ["/%ff/now", "/p/%ff/", "/p/%C3%28/threads/bd-1", "/assets/%ff", &format!("{}/agents/%fe", person.place())]
+    {
+        for headers in [vec![], vec![("cookie", person.cookie.as_str())]] {
+            let reply = server.request("GET", path, &headers, "");
+            assert_eq!((reply.status, reply.text.contains("INPUT_INVALID")), (400, true), "{path}: {reply:?}");
+            assert!(reply.text.contains("no text in UTF-8"), "{path}: {reply:?}");
+        }
+    }
     for path in ["/p/..%2f..%2fetc/", "/p/%2e%2e/", "/p/tokens/", "/p/pages/", "/p//", "/p/nobody-12345678/threads"] {
         assert_eq!(person.get(path).status, 404, "{path}");
     }

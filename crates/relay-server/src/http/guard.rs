@@ -1,6 +1,7 @@
 //! Who is let in. A request comes under a name of this server, from no foreign page, not too large, and with a token; what the
 //! token stands for goes on with it.
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -147,7 +148,16 @@ fn host(called: &str) -> Option<String> {
         return Some(String::new());
     }
     let authority: axum::http::uri::Authority = called.parse().ok()?;
-    Some(authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase())
+    let name = authority.host();
+    let port = called.strip_prefix(name)?.trim_start_matches(':');
+    if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // Only an address stands in brackets.
+    match name.strip_prefix('[') {
+        Some(rest) => Some(rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?.to_string()),
+        None => Some(name.to_ascii_lowercase()),
+    }
 }
 
 fn is_served(host: &str, more: &[String]) -> bool {
@@ -165,4 +175,34 @@ fn token(shared: &Shared, headers: &HeaderMap) -> Result<Token, Refusal> {
         return Err(missing());
     }
     shared.tokens.find(secret.trim())?.ok_or_else(|| unknown("this token is unknown here, or was revoked"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_called_by_a_name_or_by_an_address_in_brackets() {
+        let check = |called: &str, expected: Option<&str>| assert_eq!(host(called).as_deref(), expected, "{called:?}");
+        check("localhost", Some("localhost"));
+        check("LOCALHOST:7717", Some("localhost"));
+        check("127.0.0.1:7717", Some("127.0.0.1"));
+        check("[::1]:7717", Some("::1"));
+        check("[0:0:0:0:0:0:0:1]", Some("::1"));
+        check("", Some(""));
+        for called in [
+            "[localhost]",
+            "[localhost]:7717",
+            "[127.0.0.1]",
+            "[::1",
+            "::1]",
+            "[::1]x",
+            "[]",
+            "[[::1]]",
+            "a b",
+            "[::1%25lo]",
+        ] {
+            check(called, None);
+        }
+    }
 }

@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use percent_encoding::percent_decode_str;
 use relay_core::error::{Code, Refusal};
 
 use super::form::Form;
@@ -40,6 +41,7 @@ pub async fn door(State(shared): State<Arc<Shared>>, request: Request, next: Nex
 
 async fn came_in(shared: &Shared, request: Request) -> Result<Request, Turned> {
     let called = guard::called(shared, &request)?;
+    must_be_text(request.uri().path())?;
     if is_a_look(&request) {
         return Ok(request);
     }
@@ -50,6 +52,13 @@ async fn came_in(shared: &Shared, request: Request) -> Result<Request, Turned> {
     let form = form(&parts.headers, body, if is_inside { shared.most_bytes } else { OUTSIDE_BYTES }).await?;
     parts.extensions.insert(Arc::new(form));
     Ok(Request::from_parts(parts, Body::empty()))
+}
+
+/// What an address names is text: projects, threads and agents are called nothing else.
+fn must_be_text(path: &str) -> Result<(), Turned> {
+    let invalid =
+        || Code::InputInvalid.refuse(format!("the address {path} is no text in UTF-8; / leads to every page"));
+    percent_decode_str(path).decode_utf8().map(drop).map_err(|_| (StatusCode::BAD_REQUEST, invalid()))
 }
 
 /// The session that a request shows. What acts also shows that a page of that very session made it.
