@@ -1,8 +1,5 @@
 //! Every screen, over the wire: it is made of what the verbs answer, a page at a time, and says what is wrong with an address.
 
-use std::io::Write;
-use std::net::TcpStream;
-
 use serde_json::Value;
 
 use super::{Person, unescaped};
@@ -192,56 +189,4 @@ fn the_projects_of_this_machine_are_one_list_and_each_has_its_own_pages() {
     // The work tree may be gone; its history is not.
     std::fs::remove_dir_all(&other).unwrap();
     assert_eq!(person.get(&format!("/p/{}/agents", slug(&there))).status, 200);
-}
-
-/// How many read at the same time, and how many threads a server has for what blocks.
-const READERS: usize = 8;
-const THREADS: usize = 24;
-
-/// A file of the store is as if its disk did not answer: whoever reads it is stuck.
-fn stick(bus: &Bus, file: &str) {
-    let path = bus.store().join("presence").join(file);
-    let _ = std::fs::remove_file(&path);
-    let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
-}
-
-/// How many threads of a process wait for the other end of a pipe.
-fn stuck(pid: u32) -> usize {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let waits_for =
-        |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("wchan")).unwrap_or_default();
-    threads.map(waits_for).filter(|what| what == "wait_for_partner").count()
-}
-
-/// Looks that nobody waits for any more keep their threads, and let nobody else into these; and a server that is told to go does.
-#[test]
-fn who_goes_away_before_an_answer_takes_no_thread_from_anybody() {
-    let bus = Bus::with(&["BlueLake"]);
-    let server = Server::start(&bus);
-    let person = Person::at(&server);
-    stick(&bus, "bluelake.seen");
-    let head = format!(
-        "GET {}/agents HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\n\r\n",
-        person.place(),
-        server.address(),
-        person.cookie
-    );
-    for round in 0..2 * THREADS / READERS {
-        let looks: Vec<TcpStream> = (0..READERS)
-            .map(|_| {
-                let mut stream = TcpStream::connect(server.address()).unwrap();
-                stream.write_all(head.as_bytes()).unwrap();
-                stream
-            })
-            .collect();
-        while stuck(server.pid()) < READERS {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-        assert_eq!(person.get("/").status, 200, "round {round}");
-        drop(looks);
-        assert_eq!(person.get("/").status, 200, "round {round}");
-        assert_eq!(stuck(server.pid()), READERS, "round {round}");
-    }
-    assert_eq!(server.stop(), 0, "it does not wait for what never ends");
 }

@@ -4,6 +4,7 @@ mod acting;
 mod browser;
 mod door;
 mod forged;
+mod hindered;
 mod injections;
 mod live;
 mod looking;

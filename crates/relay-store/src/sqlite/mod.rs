@@ -179,12 +179,12 @@ impl Sqlite {
         }
     }
 
-    /// Looks again at a file that is gone: whoever rebuilds the store holds the gate while one goes and the other comes.
+    /// Looks again at a file that is gone.
     fn after_a_swap(&self, refusal: Refusal) -> Result<()> {
         if refusal.code != Code::StoreDamaged {
             return Err(refusal);
         }
-        drop(Gate::take(&self.folder, Errand { verb: "read", agent: "", wait: SWAP_PATIENCE, durable: false }));
+        open::swapped(&self.folder, Errand { verb: "read", agent: "", wait: SWAP_PATIENCE, durable: false })?;
         self.must_be_current()
     }
 

@@ -49,14 +49,22 @@ pub(super) fn connect(folder: &Path, gate_wait: Span) -> Result<(Connection, Fil
     for _ in 0..SWAPS {
         match connect_now(folder, gate_wait) {
             Err(refusal) if MAY_BE_A_SWAP.contains(&refusal.code) => {
-                // Whoever rebuilds the store holds the gate while one file goes and the other comes. Who opens it meanwhile may get the
-                // store of one and the log of the other, which fails in many ways.
-                drop(Gate::take(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true }));
+                // Who opens it meanwhile may get the store of one and the log of the other, which fails in many ways.
+                swapped(folder, Errand { verb: "open", agent: "", wait: gate_wait, durable: true })?;
             }
             outcome => return outcome,
         }
     }
     connect_now(folder, gate_wait)
+}
+
+/// Waits until nobody puts another file into the store's place: who rebuilds it holds the gate while one goes and the other comes.
+/// What is gone while somebody is still at it is not lost.
+pub(super) fn swapped(folder: &Path, errand: Errand<'_>) -> Result<()> {
+    match Gate::take(folder, errand) {
+        Err(busy) if busy.code == Code::StoreBusy && file_id(folder).is_none() => Err(busy),
+        _ => Ok(()),
+    }
 }
 
 fn connect_now(folder: &Path, gate_wait: Span) -> Result<(Connection, FileId)> {
