@@ -1,6 +1,9 @@
 //! What another page makes a browser send, and what no browser would: refused, and nothing is changed.
 
-use super::{FORM, Person, encoded};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use super::{FORM, Person, bring, encoded, field};
 use crate::bus::Bus;
 use crate::listening::Server;
 
@@ -193,4 +196,86 @@ fn what_is_too_large_is_not_read_to_its_end() {
     let answer = server.raw(&format!("{head}{chunk}0\r\n\r\n"));
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("BODY_TOO_LARGE"), "{answer:.300}");
     assert_eq!(bus.tip(), tip);
+}
+
+/// Of whoever is not inside nothing is wanted but a code.
+#[test]
+fn of_whoever_has_no_session_little_is_read() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let most = 16 * 1024;
+    let code = |bytes: usize| "0".repeat(bytes - "code=".len());
+    assert_eq!(bring(&server, &code(most)).status, 401);
+    let reply = bring(&server, &code(most + 1));
+    assert_eq!((reply.status, reply.text.contains("BODY_TOO_LARGE")), (413, true), "{reply:?}");
+    let person = Person::at(&server);
+    let send = format!("{}/send", person.place());
+    let body = encoded(&[("csrf", &person.csrf()), ("to", "BlueLake"), ("subject", "s"), ("body", &"b".repeat(most))]);
+    let (own, tip) = (("origin", server.url.as_str()), bus.tip());
+    assert_eq!(server.request("POST", &send, &[FORM, own], &body).status, 413);
+    assert_eq!(bus.tip(), tip);
+    let inside = server.request("POST", &send, &[FORM, own, ("cookie", &person.cookie)], &body);
+    assert_eq!(inside.status, 303, "and who is inside may write as much as anybody: {inside:?}");
+}
+
+#[test]
+fn a_form_that_never_ends_is_not_waited_for() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let tip = bus.tip();
+    let begun = |path: &str| {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\norigin: {}\r\ncookie: {}\r\ncontent-type: {}\r\ncontent-length: 100\r\n\r\nto=Blue",
+            server.address(),
+            server.url,
+            person.cookie,
+            FORM.1
+        );
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let streams = [begun(&format!("{}/send", person.place())), begun("/open"), begun("/nothing")];
+    assert_eq!(person.get("/").status, 200, "nobody else waits for them");
+    for mut stream in streams {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("INPUT_INVALID"), "{answer:.300}");
+    }
+    assert_eq!(bus.tip(), tip);
+}
+
+/// What is left out of a form would be done without it: a letter to some of those whom it names.
+#[test]
+fn a_form_of_too_many_fields_is_refused_and_not_cut() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let tip = bus.tip();
+    let mut fields = vec![("subject", "s"), ("body", "b"), ("thread", "bd-1")];
+    fields.extend((0..1_000).map(|_| ("to", "BlueLake")));
+    fields.push(("to", "RedForest"));
+    let reply = person.post("send", &fields);
+    assert_eq!((reply.status, reply.text.contains("INPUT_INVALID")), (400, true), "{reply:?}");
+    assert_eq!(bus.tip(), tip, "nothing was sent to anybody");
+}
+
+/// An address is repeated in every form of its page, and a form leads back there.
+#[test]
+fn an_address_that_is_too_long_is_not_repeated() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let history = format!("{}/reservations", person.place());
+    bus.relay("BlueLake", ["reserve", "src/**"]).success();
+    let back = |query: &str| field(&person.get(&format!("{history}?{query}")).text, "back");
+    let long = format!("x={}", "a".repeat(2_000));
+    assert_eq!(back("x=a"), format!("{history}?x=a"));
+    assert_eq!(back(&long), history);
+    let claim = bus.relay("", ["reservations"]).success().result()["reservations"][0]["id"].to_string();
+    let long = format!("{history}?{long}");
+    let released = person.post("release", &[("id", &claim), ("why", "w"), ("back", &long)]);
+    let place = format!("{}/", person.place());
+    assert_eq!((released.status, released.header("location")), (303, Some(place.as_str())), "{released:?}");
 }

@@ -150,7 +150,8 @@ async fn form(headers: &HeaderMap, body: Body, most: usize) -> Result<Form, Turn
     let too_slow =
         || (StatusCode::REQUEST_TIMEOUT, Code::InputInvalid.refuse("the form did not come to its end in time"));
     let read = tokio::time::timeout(PATIENCE, to_bytes(body, most)).await.map_err(|_| too_slow())?;
-    read.map(|bytes| Form::parse(&bytes)).map_err(|_| too_large())
+    let bytes = read.map_err(|_| too_large())?;
+    Form::sent(&bytes).map_err(|refusal| (StatusCode::BAD_REQUEST, refusal))
 }
 
 /// What a handler that is behind the door takes.

@@ -1,11 +1,14 @@
 //! What a person typed: the fields of a form, in their order, each maybe more than once.
 
 use relay_core::domain::event::Number;
+use relay_core::error::Code;
 use relay_core::store::Result;
 use relay_core::verbs::look::parse_number;
 
 /// More fields than any form of the page has: what is beyond is not a person's.
 const FIELDS: usize = 1_000;
+/// The longest address that a page repeats, in bytes.
+pub const REPEATED: usize = 2_000;
 /// What every form carries beside what it is about.
 const CSRF: &str = "csrf";
 const KEY: &str = "key";
@@ -18,13 +21,23 @@ const KEPT: &str = "failed.";
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    pub fn parse(bytes: &[u8]) -> Self {
-        Form(form_urlencoded::parse(bytes).into_owned().take(FIELDS).collect())
+    /// One with too many fields is none: what were left out of it would be done without.
+    pub fn sent(bytes: &[u8]) -> Result<Self> {
+        let form = Form::parse(bytes);
+        if form.0.len() > FIELDS {
+            let text = format!("the form has more than {FIELDS} fields; send it in parts");
+            return Err(Code::InputInvalid.refuse(text));
+        }
+        Ok(form)
     }
 
     /// The fields of an address, which is a form that was sent by itself.
     pub fn of_query(query: Option<&str>) -> Self {
         Form::parse(query.unwrap_or_default().as_bytes())
+    }
+
+    pub fn parse(bytes: &[u8]) -> Self {
+        Form(form_urlencoded::parse(bytes).into_owned().take(FIELDS + 1).collect())
     }
 
     /// What stands in a field; an empty one says nothing.
@@ -66,7 +79,7 @@ impl Form {
 
     /// The page to go back to.
     pub fn back(&self) -> Option<&str> {
-        self.text(BACK).filter(|path| is_path(path))
+        self.text(BACK).filter(|path| is_path(path) && path.len() <= REPEATED)
     }
 
     /// What was typed, without what the form itself carries.
@@ -122,6 +135,12 @@ mod tests {
     }
 
     #[test]
+    fn a_form_has_a_thousand_fields_and_no_more() {
+        assert!(Form::sent("a=b&".repeat(1_000).as_bytes()).is_ok());
+        assert!(Form::sent("a=b&".repeat(1_001).as_bytes()).is_err());
+    }
+
+    #[test]
     fn one_name_takes_the_place_of_another() {
         let form = Form::parse(b"to=BlueLake&to=RedForst,+GreenField&body=RedForst&key=k");
         let mended: Vec<String> = form
@@ -148,9 +167,10 @@ mod tests {
             let form = Form::parse(format!("back={encoded}").as_bytes());
             assert_eq!(form.back().is_some(), expected, "{back:?}");
         };
-        for path in ["/", "/p/a-1/", "/p/a-1/threads/bd-1?before=3#m7"] {
+        for path in ["/", "/p/a-1/", "/p/a-1/threads/bd-1?before=3#m7", &format!("/{}", "a".repeat(1_999))] {
             check(path, true);
         }
+        check(&format!("/{}", "a".repeat(2_000)), false);
         for place in
             ["", "//evil.example", "/\\evil.example", "https://evil.example/", "evil", "/a\r\nset-cookie: b", "/a b"]
         {

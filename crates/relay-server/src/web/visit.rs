@@ -17,7 +17,7 @@ use relay_core::verbs::{Caller, Outcome, Request, look};
 use relay_core::wire::v1::Failure;
 use serde_json::{Map, Value};
 
-use super::form::Form;
+use super::form::{Form, REPEATED};
 use super::frame::{Flash, Frame, Place, Screen};
 use super::screens::trouble::is_of_agents;
 use super::seen::Seen;
@@ -26,9 +26,6 @@ use super::{refused, shown};
 use crate::ask::{Answer, Ask, Body, Said};
 use crate::http::Shared;
 use crate::mcp::Slot;
-
-/// The longest address that a page repeats, in bytes.
-const REPEATED: usize = 2_000;
 
 pub struct Visit {
     pub shared: Arc<Shared>,
