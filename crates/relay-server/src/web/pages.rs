@@ -10,12 +10,14 @@ use axum::routing::get;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Span;
 use relay_core::verbs::look::{EventFilter, Input, Outcome};
+use relay_core::wire::v1::Failure;
 
 use super::act::draft;
 use super::frame::{Frame, Screen};
 use super::screens::agent::About;
 use super::screens::replay::Moment;
 use super::screens::reservations::Claims;
+use super::screens::trouble::Trouble;
 use super::screens::write::Draft;
 use super::screens::{
     agent, agents, contacts, history, message, now, projects, replay, reservations, search, talk, thread, threads,
@@ -24,7 +26,7 @@ use super::screens::{
 use super::seen::{Seen, noun};
 use super::visit::Visit;
 use super::{refused, shown};
-use crate::http::Shared;
+use crate::http::{Shared, answers};
 
 /// How many stand on a page of a list.
 const PAGE: usize = 50;
@@ -60,6 +62,18 @@ fn answer(visit: &Visit, here: Screen, seen: Seen<impl FnOnce(&Frame<'_>) -> Str
         Ok(page) => visit.page(StatusCode::OK, page(&visit.frame(here))),
         Err(failure) => refused::inside(visit, &failure.error, None),
     }
+}
+
+/// A screen whose form asked for what there cannot be: the form again, with what was typed and what is wrong with it.
+fn mend(
+    visit: &Visit,
+    here: Screen,
+    failure: &Failure,
+    page: impl FnOnce(&Frame<'_>, Trouble<'_>) -> String,
+) -> Response {
+    let (frame, failed) = (visit.frame(here), &failure.error);
+    let trouble = Trouble::of(&frame, failed, |step| visit.takes(step));
+    visit.page(answers::status_of(failed.code), page(&frame, trouble))
 }
 
 async fn all(visit: Visit) -> Response {
@@ -183,13 +197,18 @@ async fn list_of_claims(visit: Visit) -> Response {
         let what = if path.is_empty() { noun(&["reservations"]) } else { noun(&["reservations", &path]) };
         let input = Input { after: visit.number("after")?, limit: Some(visit.most(PAGE)), ..what };
         let (claims, total, after) = visit.claims(input).await?;
-        let status = visit.status().await?;
-        let path = path.clone();
-        Ok(move |frame: &Frame<'_>| {
-            reservations::page(frame, &Claims { path: &path, claims: &claims, total, after, status: &status })
-        })
+        Seen::Ok((claims, total, after, visit.status().await?))
     };
-    answer(&visit, Screen::Reservations, seen.await)
+    let (claims, total, after, status) = match seen.await {
+        Ok(seen) => seen,
+        Err(failure) => {
+            return mend(&visit, Screen::Reservations, &failure, |frame, trouble| {
+                reservations::refused(frame, &path, trouble)
+            });
+        }
+    };
+    let listed = Claims { path: &path, claims: &claims, total, after, status: &status };
+    answer(&visit, Screen::Reservations, Ok(|frame: &Frame<'_>| reservations::page(frame, &listed)))
 }
 
 async fn events(visit: Visit) -> Response {
@@ -215,11 +234,14 @@ async fn events(visit: Visit) -> Response {
         };
         visit.events(input).await
     };
-    let seen = seen.await.map(|events| {
-        let filter = filter.clone();
-        move |frame: &Frame<'_>| history::page(frame, &filter, &events, full)
-    });
-    answer(&visit, Screen::History, seen)
+    match seen.await {
+        Ok(events) => {
+            answer(&visit, Screen::History, Ok(|frame: &Frame<'_>| history::page(frame, &filter, &events, full)))
+        }
+        Err(failure) => {
+            mend(&visit, Screen::History, &failure, |frame, trouble| history::refused(frame, &filter, trouble))
+        }
+    }
 }
 
 async fn a_day(visit: Visit) -> Response {

@@ -5,6 +5,7 @@ use relay_core::domain::event::{Happened, Number};
 use relay_core::verbs::look::{EventFilter, Events};
 
 use super::events::Told;
+use super::trouble::Trouble;
 use super::{filters, text, words};
 use crate::web::frame::Frame;
 
@@ -22,6 +23,8 @@ struct Screen<'a> {
     query: String,
     is_filtered: bool,
     is_old: bool,
+    /// What is wrong with the filter.
+    trouble: Option<Trouble<'a>>,
 }
 
 struct Kind {
@@ -32,19 +35,31 @@ struct Kind {
 
 /// `full` is how many events were asked for: a page with fewer may have been ended by impatience.
 pub fn page(frame: &Frame<'_>, filter: &EventFilter, events: &Events, full: usize) -> String {
+    let (before, events) = (events.before, events.events.iter().map(Told::of).collect());
+    text(&Screen { before, events, full, ..screen(frame, filter) })
+}
+
+/// The form as it was filled in, with what is wrong with it.
+pub fn refused(frame: &Frame<'_>, filter: &EventFilter, trouble: Trouble<'_>) -> String {
+    text(&Screen { trouble: Some(trouble), ..screen(frame, filter) })
+}
+
+/// Without any events.
+fn screen<'a>(frame: &'a Frame<'a>, filter: &'a EventFilter) -> Screen<'a> {
     let is_chosen = |kind: &str| filter.kind.iter().any(|chosen| chosen.eq_ignore_ascii_case(kind));
     let kind = |kind: &'static str| Kind { kind, words: kind.replace('_', " "), is_chosen: is_chosen(kind) };
-    text(&Screen {
+    Screen {
         frame,
         filter,
         kinds: Happened::KINDS.map(kind).into(),
-        events: events.events.iter().map(Told::of).collect(),
-        before: events.before,
-        full,
+        events: Vec::new(),
+        before: None,
+        full: 0,
         query: query(filter),
         is_filtered: *filter != EventFilter::default(),
         is_old: frame.is_further(),
-    })
+        trouble: None,
+    }
 }
 
 fn query(filter: &EventFilter) -> String {

@@ -6,6 +6,7 @@ use relay_core::verbs::look::Status;
 use relay_core::wire::v1::ClaimShape;
 
 use super::held::{Held, held};
+use super::trouble::Trouble;
 use super::{filters, text};
 use crate::web::frame::Frame;
 
@@ -30,9 +31,18 @@ struct Screen<'a> {
     total: usize,
     after: Option<Number>,
     is_further: bool,
+    /// What is wrong with the path.
+    trouble: Option<Trouble<'a>>,
 }
 
 pub fn page(frame: &Frame<'_>, asked: &Claims<'_>) -> String {
     let Claims { path, claims, total, after, status } = *asked;
-    text(&Screen { frame, path, claims: held(claims, status), total, after, is_further: frame.is_further() })
+    let (claims, is_further) = (held(claims, status), frame.is_further());
+    text(&Screen { frame, path, claims, total, after, is_further, trouble: None })
+}
+
+/// The form as it was filled in, with what is wrong with it.
+pub fn refused(frame: &Frame<'_>, path: &str, trouble: Trouble<'_>) -> String {
+    let (claims, is_further) = (Vec::new(), frame.is_further());
+    text(&Screen { frame, path, claims, total: 0, after: None, is_further, trouble: Some(trouble) })
 }

@@ -524,3 +524,30 @@ fn a_page_of_the_history_that_ended_early_says_how_far_it_looked() {
     assert!(!page(events.events.len()).contains("Looked back"));
     assert_eq!(NOW.to_the_second(), "2026-11-16T09:56:40Z");
 }
+
+/// Whoever mistyped a filter mends it where it stands.
+#[test]
+fn a_form_that_asks_for_what_there_cannot_be_is_shown_again_as_it_was_filled_in() {
+    let refusal = Code::InputInvalid.refuse("\"yesterday\" is no time");
+    let failure = recover::failure_outside("look", &refusal, &Setting::default());
+    let filter = EventFilter {
+        kind: vec!["mail_acked".to_owned()],
+        by: Some("BlueLake".to_owned()),
+        since: Some("yesterday".to_owned()),
+        ..EventFilter::default()
+    };
+    let history = framed(Screen::History, "/h?since=yesterday", None, |frame| {
+        history::refused(frame, &filter, trouble::Trouble::of(frame, &failure.error, |_| false))
+    });
+    for kept in
+        ["INPUT_INVALID", "name=\"since\" value=\"yesterday\"", "value=\"BlueLake\"", "value=\"mail_acked\" checked"]
+    {
+        assert!(history.contains(kept), "{kept}: {history}");
+    }
+    assert!(!history.contains("id=\"history\""), "nothing was looked for");
+    let claims = framed(Screen::Reservations, "/r?path=/etc", None, |frame| {
+        reservations::refused(frame, "/etc", trouble::Trouble::of(frame, &failure.error, |_| false))
+    });
+    assert!(claims.contains("INPUT_INVALID") && claims.contains("name=\"path\" value=\"/etc\""), "{claims}");
+    assert!(!claims.contains("live claim"), "none was counted: {claims}");
+}
