@@ -94,7 +94,35 @@ fn what_was_held_after_an_event_is_what_was_live_then() {
         assert!(kinds.contains(kind), "the story has no {kind}");
     }
     assert!(story.seen.len() > STEPS / 3, "only {} moments", story.seen.len());
+    let contested = story.seen.iter().filter(|(_, live)| live.get("contested").is_some()).count();
+    assert!((1..story.seen.len()).contains(&contested), "{contested} moments of {} were contested", story.seen.len());
     story.check();
+}
+
+/// What a claim is contested by counts, also where only the claim itself was asked for.
+#[test]
+fn what_was_contested_then_is_told_with_what_was_held() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let claim = |agent: &str, words: &[&str]| {
+        let claimed = bus.relay(agent, ["reserve"].iter().chain(words)).success().result();
+        claimed["granted"][0]["id"].clone()
+    };
+    let all = claim("BlueLake", &["src/**", "--shared"]);
+    let one = claim("RedForest", &["src/a.rs", "--shared"]);
+    let shared = bus.tip();
+    claim("RedForest", &["src/a.rs"]);
+    let met = bus.tip();
+    bus.relay("RedForest", ["release", "src/a.rs"]).success();
+    let then = |at: u64, path: &str| {
+        let told = bus.relay("", ["reservations", path, "--at", &at.to_string()]).success().result();
+        (column(&told["reservations"], "id"), told.get("contested").cloned())
+    };
+    assert_eq!(then(shared, "src"), (vec![all.clone(), one.clone()], None));
+    assert_eq!(then(met, "src"), (vec![all.clone(), one.clone()], Some(json!([all.clone(), one]))));
+    assert_eq!(then(met, "src/b.rs"), (vec![all.clone()], Some(json!([all.clone()]))));
+    assert_eq!(then(bus.tip(), "src"), (vec![all], None));
+    let told = bus.text("", ["reservations", "--at", &met.to_string()]).success().stdout;
+    assert!(told.contains("contested #"), "{told}");
 }
 
 #[test]

@@ -12,13 +12,15 @@ mod status;
 mod traffic;
 mod tree;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
 use super::debt::DebtItem;
 use super::prepare::{self, ThreadView};
 use super::writing::{Told, signals_for};
-use super::{Ctx, Done, Outcome as Any, crossing, link, poll};
+use super::{Ctx, Done, Outcome as Any, contested, crossing, link, poll};
 use crate::domain::agent::Agent;
 use crate::domain::event::Number;
 use crate::domain::message::Message;
@@ -98,6 +100,9 @@ pub enum Outcome {
     },
     Reservations {
         reservations: Vec<ClaimShape>,
+        /// Those of them that share a path with somebody else's, where one of the two is exclusive.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        contested: Vec<Number>,
         total: usize,
         /// Later ones are found after this number.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -344,20 +349,35 @@ impl Looking<'_> {
 
     fn reservations(&self, path: Option<&str>, input: &Input) -> Result<Outcome> {
         let holder = input.filter.by.as_deref().map(|by| self.known(by)).transpose()?.map(|agent| agent.name);
-        let mut live = match (path, input.at, &holder) {
-            (_, Some(at), _) => past::claims(self, at, path)?,
-            (Some(path), None, _) => self.live(&self.holders_of(path)?),
-            (None, None, Some(holder)) => self.live(&self.facts.claims_of(holder)?),
-            (None, None, None) => self.live(&self.facts.claims()?),
+        let (mut held, then) = match (path, input.at, &holder) {
+            (_, Some(at), _) => past::claims(self, at, path).map(|(held, contested)| (held, Some(contested)))?,
+            (Some(path), None, _) => (self.live(&self.holders_of(path)?), None),
+            (None, None, Some(holder)) => (self.live(&self.facts.claims_of(holder)?), None),
+            (None, None, None) => (self.live(&self.facts.claims()?), None),
         };
-        live.retain(|claim| holder.as_ref().is_none_or(|holder| claim.holder == holder.as_str()));
+        held.retain(|claim| holder.as_ref().is_none_or(|holder| claim.holder == holder.as_str()));
         let after = input.after.unwrap_or(0);
-        let total = live.len();
-        let mut reservations: Vec<ClaimShape> = live.into_iter().filter(|claim| claim.id > after).collect();
+        let total = held.len();
+        let mut reservations: Vec<ClaimShape> = held.into_iter().filter(|claim| claim.id > after).collect();
         let more = reservations.len() > self.limit;
         reservations.truncate(self.limit);
+        let contested = then.map_or_else(|| self.contested(&reservations), Ok)?;
+        let contested = reservations.iter().map(|claim| claim.id).filter(|id| contested.contains(id)).collect();
         let after = reservations.last().map(|claim| claim.id).filter(|_| more);
-        Ok(Outcome::Reservations { reservations, total, after })
+        Ok(Outcome::Reservations { reservations, contested, total, after })
+    }
+
+    /// Claims of these holders that are contested now.
+    fn contested(&self, claims: &[ClaimShape]) -> Result<BTreeSet<Number>> {
+        let holders: BTreeSet<&str> = claims.iter().map(|claim| claim.holder.as_str()).collect();
+        let mut found = BTreeSet::new();
+        for holder in holders {
+            if let Some(agent) = self.facts.agent(&AgentName::parse(holder)?)? {
+                let pairs = contested::pairs(self.facts, &agent, self.ctx.now)?;
+                found.extend(pairs.iter().map(|(mine, _)| mine.id));
+            }
+        }
+        Ok(found)
     }
 
     fn live(&self, claims: &[Reservation]) -> Vec<ClaimShape> {

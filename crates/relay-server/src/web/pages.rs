@@ -171,10 +171,11 @@ async fn one_agent(visit: Visit, Path((_, name)): Path<(String, String)>) -> Res
         let filter = EventFilter { by: Some(agent.name.clone()), ..EventFilter::default() };
         let newest =
             Input { newest: true, limit: Some(visit.most(FEW)), patience: Some(PATIENCE), filter, ..noun(&["events"]) };
-        let (status, (claims, total)) = (visit.status().await?, visit.claims_of(&agent.name).await?);
+        let (status, held) = (visit.status().await?, visit.claims_of(&agent.name).await?);
         let events = visit.events(newest).await?.events;
         Ok(move |frame: &Frame<'_>| {
-            agent::page(frame, &About { agent: &agent, status: &status, claims: &claims, total, events: &events })
+            let (claims, total) = (held.claims.as_slice(), held.total);
+            agent::page(frame, &About { agent: &agent, status: &status, claims, total, events: &events })
         })
     };
     answer(&visit, Screen::Agents, seen.await)
@@ -196,10 +197,9 @@ async fn list_of_claims(visit: Visit) -> Response {
     let seen = async {
         let what = if path.is_empty() { noun(&["reservations"]) } else { noun(&["reservations", &path]) };
         let input = Input { after: visit.number("after")?, limit: Some(visit.most(PAGE)), ..what };
-        let (claims, total, after) = visit.claims(input).await?;
-        Seen::Ok((claims, total, after, visit.status().await?))
+        Seen::Ok((visit.claims(input).await?, visit.status().await?))
     };
-    let (claims, total, after, status) = match seen.await {
+    let (held, status) = match seen.await {
         Ok(seen) => seen,
         Err(failure) => {
             return mend(&visit, Screen::Reservations, &failure, |frame, trouble| {
@@ -207,7 +207,8 @@ async fn list_of_claims(visit: Visit) -> Response {
             });
         }
     };
-    let listed = Claims { path: &path, claims: &claims, total, after, status: &status };
+    let (claims, total, after) = (held.claims.as_slice(), held.total, held.after);
+    let listed = Claims { path: &path, claims, total, after, status: &status };
     answer(&visit, Screen::Reservations, Ok(|frame: &Frame<'_>| reservations::page(frame, &listed)))
 }
 
@@ -258,11 +259,17 @@ async fn a_day(visit: Visit) -> Response {
                 let events =
                     visit.events(Input { after: Some(after), limit: Some(few), ..noun(&["events"]) }).await?.events;
                 let held = Input { at: Some(at), limit: Some(visit.most(EVENTS)), ..noun(&["reservations"]) };
-                Some((at, events, visit.claims(held).await?.0))
+                Some((at, events, visit.claims(held).await?))
             }
         };
         Ok(move |frame: &Frame<'_>| {
-            let moment = moment.as_ref().map(|(at, events, claims)| Moment { at: *at, events, claims });
+            let moment = moment.as_ref().map(|(at, events, held)| Moment {
+                at: *at,
+                events,
+                claims: &held.claims,
+                contested: &held.contested,
+                total: held.total,
+            });
             replay::page(frame, &day, moment.as_ref())
         })
     };

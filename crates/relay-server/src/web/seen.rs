@@ -9,6 +9,17 @@ use super::visit::Visit;
 
 pub type Seen<T> = Result<T, Box<Failure>>;
 
+/// A page of claims.
+pub struct Listed {
+    pub claims: Vec<ClaimShape>,
+    /// Which of them were contested.
+    pub contested: Vec<Number>,
+    /// How many there are on all pages.
+    pub total: usize,
+    /// Where the next page begins.
+    pub after: Option<Number>,
+}
+
 /// A look at a noun and what it needs.
 pub fn noun(words: &[&str]) -> Input {
     Input { what: words.iter().map(|word| (*word).to_owned()).collect(), ..Input::default() }
@@ -53,18 +64,18 @@ impl Visit {
         }
     }
 
-    /// Claims, how many there are on all pages, and where the next page begins.
-    pub async fn claims(&self, input: Input) -> Seen<(Vec<ClaimShape>, usize, Option<Number>)> {
+    pub async fn claims(&self, input: Input) -> Seen<Listed> {
         match self.look(input).await? {
-            Outcome::Reservations { reservations, total, after } => Ok((reservations, total, after)),
+            Outcome::Reservations { reservations, contested, total, after } => {
+                Ok(Listed { claims: reservations, contested, total, after })
+            }
             _ => self.strange(),
         }
     }
 
-    /// The live claims of one agent, and how many there are.
-    pub async fn claims_of(&self, name: &str) -> Seen<(Vec<ClaimShape>, usize)> {
+    /// The live claims of one agent.
+    pub async fn claims_of(&self, name: &str) -> Seen<Listed> {
         let filter = EventFilter { by: Some(name.to_owned()), ..EventFilter::default() };
-        let input = Input { filter, limit: Some(self.most(100)), ..noun(&["reservations"]) };
-        self.claims(input).await.map(|(claims, total, _)| (claims, total))
+        self.claims(Input { filter, limit: Some(self.most(100)), ..noun(&["reservations"]) }).await
     }
 }

@@ -32,9 +32,12 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
         Outcome::Reservations { reservations, .. } if reservations.is_empty() => {
             "Nobody holds anything there.\n".to_owned()
         }
-        Outcome::Reservations { reservations, total, after } => {
+        Outcome::Reservations { reservations, contested, total, after } => {
+            let ids: Vec<String> = contested.iter().map(|id| format!("#{id}")).collect();
+            let contested =
+                if ids.is_empty() { String::new() } else { format!("{} {}\n", "contested".yellow(), ids.join(", ")) };
             let rest = after.map(|after| format!("{}\n", format!("({total} in all, more: --after {after})").dimmed()));
-            format!("{}{}", state::claims(reservations, page), rest.unwrap_or_default())
+            format!("{}{contested}{}", state::claims(reservations, page), rest.unwrap_or_default())
         }
         Outcome::Contacts { links, before } => format!("{}{}", state::links(links, page), older(*before)),
         Outcome::Outbox { outbox } if outbox.is_empty() => "You sent nothing yet.\n".to_owned(),

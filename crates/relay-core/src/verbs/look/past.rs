@@ -1,11 +1,11 @@
-//! The claims as they stood after an event, told from the history alone.
+//! The claims as they stood after an event, and which of them were contested, told from the history alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Looking;
 use super::events::STEP;
 use super::filter::{CLAIMS, Touching};
-use crate::domain::event::{Event, Number};
+use crate::domain::event::{Event, Happened, Number};
 use crate::domain::holding::{Holding, Holdings};
 use crate::domain::limits::TTL_MAX;
 use crate::domain::time::{Span, Timestamp};
@@ -19,19 +19,58 @@ const LIFE: Span = Span::millis(TTL_MAX.as_millis() + 10 * 60_000);
 /// Events further back than this are not looked at, however short the time was in which they happened.
 const REACH: Number = 200_000;
 
-pub(super) fn claims(looking: &Looking<'_>, at: Number, path: Option<&str>) -> Result<Vec<ClaimShape>> {
+/// What was held then of what was asked for, and which of all claims were contested.
+pub(super) fn claims(
+    looking: &Looking<'_>,
+    at: Number,
+    path: Option<&str>,
+) -> Result<(Vec<ClaimShape>, BTreeSet<Number>)> {
     let found = looking.facts.events(&EventQuery::between(at.saturating_sub(1), at))?;
     let Some(moment) = found.first().map(|event| event.payload.at) else {
         let tip = looking.facts.tip()?.number;
         return Err(Code::InputInvalid.refuse(format!("there is no event #{at}; the newest is #{tip}")));
     };
     let touching = path.map(|path| Touching::new(looking, path)).transpose()?;
-    let is_wanted = |held: &Holding| touching.as_ref().is_none_or(|touching| touching.touches(&held.pattern));
-    let mut following = Holdings::default();
+    let is_wanted = |held: &&Holding| touching.as_ref().is_none_or(|touching| touching.touches(&held.pattern));
+    let (mut following, mut met) = (Holdings::default(), Vec::new());
     for event in relevant(looking, at, moment)? {
-        following.follow(&event, is_wanted);
+        // What a claim is contested by need not be what was asked for.
+        following.follow(&event, |_| true);
+        if let Happened::ReservationGranted { overlaps, .. } = &event.payload.what {
+            met.extend(overlaps.iter().map(|other| (event.number, *other)));
+        }
     }
-    Ok(following.finish().filter(|held| held.meets(moment, moment)).map(|held| shape(&held)).collect())
+    let held: BTreeMap<Number, Holding> =
+        following.finish().filter(|held| held.meets(moment, moment)).map(|held| (held.id, held)).collect();
+    let contested = contested(looking, &held, &met)?;
+    Ok((held.values().filter(is_wanted).map(shape).collect(), contested))
+}
+
+/// Of claims that shared a path when one of them was granted, those whose holders contested each other then. Who is whose
+/// subagent is as it stands now.
+fn contested(
+    looking: &Looking<'_>,
+    held: &BTreeMap<Number, Holding>,
+    met: &[(Number, Number)],
+) -> Result<BTreeSet<Number>> {
+    let (mut contested, mut known) = (BTreeSet::new(), HashMap::new());
+    for (one, other) in met.iter().filter_map(|(one, other)| held.get(one).zip(held.get(other))) {
+        if one.holder.same_as(&other.holder) || !(one.exclusive || other.exclusive) {
+            continue;
+        }
+        for name in [&one.holder, &other.holder] {
+            if !known.contains_key(&name.key()) {
+                known.insert(name.key(), looking.facts.agent(name)?);
+            }
+        }
+        if let [Some(Some(one_holder)), Some(Some(other_holder))] =
+            [&one.holder, &other.holder].map(|name| known.get(&name.key()))
+            && !one_holder.shares_claims_with(other_holder)
+        {
+            contested.extend([one.id, other.id]);
+        }
+    }
+    Ok(contested)
 }
 
 /// The events that tell what was held, oldest first: those of a day, and the earlier ones of what was renewed in it.

@@ -21,8 +21,10 @@ pub struct Moment<'a> {
     pub at: Number,
     /// Those around it, the oldest first.
     pub events: &'a [EventShape],
-    /// What was held after it.
+    /// What was held after it, which of that was contested, and how much there was with what is not shown.
     pub claims: &'a [ClaimShape],
+    pub contested: &'a [Number],
+    pub total: usize,
 }
 
 #[derive(Template)]
@@ -69,7 +71,7 @@ pub fn page(frame: &Frame<'_>, day: &Day, moment: Option<&Moment<'_>>) -> String
         bars: bars(&day.hours),
         spoken: spoken.map(|(hour, count): (usize, _)| format!("{count} at {hour}")).collect::<Vec<_>>().join(", "),
         events: events.map(|event| if event.number == at { told(event) } else { Told::of(event) }).collect(),
-        branch: moment.map(|moment| grown(moment.claims)).unwrap_or_default(),
+        branch: moment.map(grown).unwrap_or_default(),
         moment,
     })
 }
@@ -84,10 +86,10 @@ fn bars(hours: &[Number]) -> Vec<Bar> {
     hours.iter().enumerate().map(bar).collect()
 }
 
-/// Who was silent then, and what met, is not told by the history alone.
-fn grown(claims: &[ClaimShape]) -> Branch {
-    let drawn: Vec<Drawn<'_>> = claims.iter().map(|claim| Drawn { claim, contested: false, silent: false }).collect();
-    draw(&drawn, ROOM)
+/// Who was silent then is not told by the history alone.
+fn grown(moment: &Moment<'_>) -> Branch {
+    let drawn = |claim| Drawn { claim, contested: moment.contested.contains(&claim.id), silent: false };
+    draw(&moment.claims.iter().map(drawn).collect::<Vec<_>>(), ROOM)
 }
 
 impl Screen<'_> {

@@ -34,7 +34,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
         since: Some(words.text.to_owned()),
         until: None,
     };
-    let moment = replay::Moment { at: 38, events: &events, claims: &claims };
+    let moment = replay::Moment { at: 38, events: &events, claims: &claims, contested: &[12, 14], total: 6 };
     let draft = write::Draft {
         to: vec![words.name.to_owned(), "Nobody".to_owned()],
         thread: words.thread.to_owned(),
@@ -426,7 +426,7 @@ fn a_contested_claim_is_marked_beside_its_conversation() {
 fn a_moment_is_told_from_its_own_time() {
     let (claims, events) = (samples::claims(&PLAIN), samples::events(&PLAIN));
     let page = |at| {
-        let moment = replay::Moment { at, events: &events, claims: &claims };
+        let moment = replay::Moment { at, events: &events, claims: &claims, contested: &[], total: 120 };
         framed(Screen::Replay, "/y", None, |frame| replay::page(frame, &samples::day(), Some(&moment)))
     };
     // It happened 52 minutes ago, and what was held then ends in 38.
@@ -434,6 +434,16 @@ fn a_moment_is_told_from_its_own_time() {
     assert!(middle.contains(">in 2 h</time>") && middle.contains(">09:04:40</time> UTC"), "{middle}");
     assert!(middle.contains("?day=2026-11-16&amp;at=37\">← P") && middle.contains("?day=2026-11-16&amp;at=39\">N"));
     assert!(!page(46).contains("Next event") && !page(2).contains("Previous event"));
+    assert!(middle.contains("120 claims, the first 6 shown</span>") && !middle.contains("contested"), "{middle}");
+}
+
+#[test]
+fn what_was_contested_then_is_marked_in_a_replay() {
+    let (claims, events) = (samples::claims(&PLAIN), samples::events(&PLAIN));
+    let moment = replay::Moment { at: 38, events: &events, claims: &claims, contested: &[12, 14], total: 6 };
+    let page = framed(Screen::Replay, "/y", None, |frame| replay::page(frame, &samples::day(), Some(&moment)));
+    assert!(page.contains("6 claims, <b class=\"bad\">2 of them contested</b>"), "{page}");
+    assert_eq!(page.matches("class=\"leaf is-contested\"").count(), 2, "{page}");
 }
 
 #[test]
