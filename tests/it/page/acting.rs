@@ -239,11 +239,12 @@ fn a_step_of_a_playbook_is_a_button_that_takes_it() {
     let refused = person.post("send", &fields);
     assert!(refused.text.contains("INBOX_FULL"), "{refused:?}");
     assert!(refused.text.contains(&format!("action=\"{}/step\"", person.place())), "{}", refused.text);
-    let label = refused.text.split("<button>").nth(1).unwrap().split("</button>").next().unwrap();
+    let step = field(&refused.text, "step");
+    let label = refused.text.split("<button name=\"step\"").nth(1).unwrap().split_once('>').unwrap().1;
+    let label = label.split("</button>").next().unwrap();
     assert!(!label.contains("relay recover"), "a sentence, not a command: {label}");
-    let (tool, args) = (field(&refused.text, "tool"), field(&refused.text, "args"));
-    let button = [("tool", tool.as_str()), ("args", args.as_str())];
-    assert_eq!(tool, "recover");
+    let button = [("step", step.as_str())];
+    assert!(step.contains("\"tool\":\"recover\""), "{step}");
     let early = person.post("step", &button);
     assert!(early.text.contains("INBOX_FULL"), "nothing has changed yet: {}", early.text);
     for id in ids {
@@ -258,16 +259,18 @@ fn a_step_of_a_playbook_is_a_button_that_takes_it() {
     assert_eq!(sent, again, "and once");
 }
 
-/// The hidden fields that the first button of an error sends to this action.
+/// What the first button of an error sends to this action: the hidden fields of its form, and what it says itself.
 fn button(page: &str, action: &str) -> Vec<(String, String)> {
     let (_, trouble) = page.split_once("role=\"alert\"").unwrap_or_else(|| panic!("no error in {page}"));
     let form = trouble.split(&format!("/{action}\"")).nth(1).unwrap_or_else(|| panic!("no {action} in {page}"));
     let form = form.split("</form>").next().unwrap();
-    let fields = form.split("<input type=\"hidden\" name=\"").skip(1).map(|rest| {
+    let read = |rest: &str| {
         let (name, rest) = rest.split_once("\" value=\"").unwrap();
         (unescaped(name), unescaped(rest.split('"').next().unwrap()))
-    });
-    fields.filter(|(name, _)| name != "csrf").collect()
+    };
+    let hidden = form.split("<input type=\"hidden\" name=\"").skip(1);
+    let chosen = form.split("<button name=\"").skip(1).take(1);
+    hidden.chain(chosen).map(read).filter(|(name, _)| name != "csrf").collect()
 }
 
 fn press(person: &Person<'_>, page: &str, action: &str) -> Reply {
@@ -332,7 +335,8 @@ fn what_was_typed_outlives_a_step_that_fails() {
         assert!(!page.contains("What you typed"), "{page}");
         page = press(&person, &page, "step").text;
     }
-    let bare = person.post("step", &[("tool", "ack"), ("args", "{\"ids\": [4711]}")]).text;
+    assert!(page.contains("aria-label=\"What is answered\""), "{page}");
+    let bare = person.post("step", &[("step", "{\"tool\": \"ack\", \"args\": {\"ids\": [4711]}}")]).text;
     assert!(bare.contains("MESSAGE_NOT_FOUND") && !bare.contains("4711}"), "{bare}");
 }
 
@@ -341,7 +345,8 @@ fn a_step_is_one_of_the_ten_tools_here_and_as_the_human() {
     let bus = Bus::with(&["BlueLake"]);
     let server = Server::start(&bus);
     let person = Person::at(&server);
-    let step = |tool: &str, args: Value| person.post("step", &[("tool", tool), ("args", &args.to_string())]);
+    let step =
+        |tool: &str, args: Value| person.post("step", &[("step", &json!({"tool": tool, "args": args}).to_string())]);
     let letter = json!({"to": ["BlueLake"], "subject": "s", "body": "b", "thread": "bd-1"});
     let with = |name: &str, value: &str| {
         let mut letter = letter.clone();
@@ -370,4 +375,37 @@ fn a_step_is_one_of_the_ten_tools_here_and_as_the_human() {
     assert_eq!(bus.tip(), tip + 1, "the key of the step holds");
     let told = step("look", json!({"what": ["agents"]}));
     assert!(told.status == 200 && told.text.contains("BlueLake"), "{told:?}");
+}
+
+/// Whoever wrote goes on where it stands: from the box, and from a conversation. Elsewhere one stays, and is shown the way.
+#[test]
+fn what_was_written_is_where_one_goes_on() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let sent = |back: &str, fields: &[(&str, &str)]| {
+        let back = format!("{}{back}", person.place());
+        let reply = person.post("send", &[&[("back", back.as_str())], fields].concat());
+        let id = newest(&bus, "BlueLake")["id"].to_string();
+        let place = reply.header("location").unwrap_or_else(|| panic!("{reply:?}")).to_owned();
+        let said = unescaped(&person.get(place.split('#').next().unwrap()).text);
+        assert!(said.contains(&format!("Sent #{id} to BlueLake")), "{said}");
+        (place.strip_prefix(&person.place()).unwrap().replace(&id, "N"), said.contains(">Show it</a>"))
+    };
+    let letter = [("to", "BlueLake"), ("subject", "Login"), ("body", "b"), ("thread", "bd-1")];
+    let there = "/threads/bd-1#mN".to_owned();
+    assert_eq!(sent("/write?to=BlueLake", &letter), (there.clone(), false));
+    assert!(sent("/write", &letter[..3]).0.starts_with("/threads/"), "also where the thread gets its name from relay");
+    assert_eq!(sent("/threads/bd-1?before=3", &letter), (there, false));
+    assert_eq!(sent("/agents/BlueLake", &letter), ("/agents/BlueLake".to_owned(), true));
+    assert_eq!(sent("/", &letter), ("/".to_owned(), true));
+    bus.relay("BlueLake", ["reserve", "src/**", "--reason", "bd-1"]).success();
+    bus.relay("BlueLake", ["release", "--reason", "bd-1", "--done"]).success();
+    for path in ["threads/bd-1", "write?thread=bd-1"] {
+        let page = person.get(&format!("{}/{path}", person.place())).text;
+        assert!(page.contains("This thread is done; writing reopens it."), "{path}: {page}");
+    }
+    assert_eq!(sent("/threads/bd-1", &letter).0, "/threads/bd-1#mN");
+    let page = person.get(&format!("{}/threads/bd-1", person.place())).text;
+    assert!(!page.contains("This thread is done"), "{page}");
 }

@@ -18,7 +18,7 @@ fn bus() -> (Bus, Vec<(&'static str, Fields)>) {
     let asked = bus.send("BlueLake", "human", "bd-1", "Decide").to_string();
     let claim = bus.relay("BlueLake", ["reserve", "src/**"]).success().result()["granted"][0]["id"].to_string();
     bus.relay("BlueLake", ["link", "--target", "RedForest"]).success();
-    let letter = r#"{"to":["BlueLake"],"subject":"s","body":"b","thread":"bd-9"}"#;
+    let step = r#"{"tool":"send","args":{"to":["BlueLake"],"subject":"s","body":"b","thread":"bd-9"}}"#;
     let fields =
         |fields: &[(&'static str, &str)]| fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     let actions = vec![
@@ -26,7 +26,7 @@ fn bus() -> (Bus, Vec<(&'static str, Fields)>) {
         ("ack", fields(&[("id", &asked)])),
         ("link", fields(&[("target", "RedForest"), ("answer", "accept")])),
         ("release", fields(&[("id", &claim), ("why", "w")])),
-        ("step", fields(&[("tool", "send"), ("args", letter)])),
+        ("step", fields(&[("step", step)])),
         ("suspend", fields(&[("name", "RedForest")])),
         ("retire", fields(&[("name", "BlueLake")])),
     ];

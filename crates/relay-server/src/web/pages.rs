@@ -10,7 +10,7 @@ use axum::routing::get;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Span;
 use relay_core::verbs::look::{EventFilter, Input, Outcome};
-use relay_core::wire::v1::Failure;
+use relay_core::wire::v1::{Failure, MessageShape};
 
 use super::act::draft;
 use super::frame::{Frame, Screen};
@@ -290,17 +290,13 @@ async fn box_to_write(visit: Visit) -> Response {
     let seen = async {
         // Whoever leads here may say to whom and where, and puts no words into the human's mouth.
         let Draft { to, thread, reply_to, .. } = draft(&visit.query);
-        let (mut draft, mut asked) = (Draft { to, thread, reply_to, ..Draft::default() }, None);
-        if let Some(answered) = draft.reply_to {
-            let message = visit.message(&answered.to_string()).await?;
-            let waits = message.ack_required && message.acked_at.is_none();
-            // Whoever answers what the human was asked to acknowledge does both.
-            let is_asked = waits && message.recipients.iter().any(|copy| copy.name == HUMAN);
-            draft.ack = is_asked.then_some(answered);
-            asked = Some(message);
-        }
-        let agents = visit.agents().await?;
-        Ok(move |frame: &Frame<'_>| write::answer(frame, &draft, &agents, asked.as_ref()))
+        let mut draft = Draft { to, thread, reply_to, ..Draft::default() };
+        let beside = visit.beside(&draft).await?;
+        let waits = |message: &&MessageShape| message.ack_required && message.acked_at.is_none();
+        let of_human = |message: &&MessageShape| message.recipients.iter().any(|copy| copy.name == HUMAN);
+        // Whoever answers what the human was asked to acknowledge does both.
+        draft.ack = beside.answered.as_ref().filter(waits).filter(of_human).map(|message| message.id);
+        Ok(move |frame: &Frame<'_>| write::page(frame, &draft, &beside, None))
     };
     answer(&visit, Screen::Write, seen.await)
 }

@@ -5,6 +5,7 @@ use relay_core::error::Code;
 use relay_core::verbs::look::{EventFilter, Events, Input, Outcome, Status};
 use relay_core::wire::v1::{AgentShape, ClaimShape, Failure, MessageShape};
 
+use super::screens::write::{Beside, Draft};
 use super::visit::Visit;
 
 pub type Seen<T> = Result<T, Box<Failure>>;
@@ -55,6 +56,24 @@ impl Visit {
             Outcome::Message { message } => Ok(message),
             _ => self.strange(),
         }
+    }
+
+    /// What is known of a letter. A thread in which nobody has written yet is as good as any.
+    pub async fn beside(&self, draft: &Draft) -> Seen<Beside> {
+        let answered = match draft.reply_to {
+            Some(answered) => Some(self.message(&answered.to_string()).await?),
+            None => None,
+        };
+        let thread = Some(draft.thread.trim()).filter(|thread| !thread.is_empty());
+        let thread = thread.or(answered.as_ref().map(|message| message.thread.as_str()));
+        let reopens = match thread {
+            Some(thread) => {
+                let input = Input { limit: Some(1), ..noun(&["thread", thread]) };
+                matches!(self.look(input).await, Ok(Outcome::Thread(view)) if view.thread.done)
+            }
+            None => false,
+        };
+        Ok(Beside { agents: self.agents().await?, answered, reopens })
     }
 
     pub async fn events(&self, input: Input) -> Seen<Box<Events>> {

@@ -21,7 +21,7 @@ use super::frame::{Flash, Screen};
 use super::offers;
 use super::refused::{self, Again};
 use super::screens::trouble::Trouble;
-use super::screens::write::{self, Draft};
+use super::screens::write::{self, Beside, Draft};
 use super::shown;
 use super::visit::Visit;
 use crate::ask::Body;
@@ -51,12 +51,12 @@ async fn send(mut visit: Visit, Extension(form): Typed) -> Response {
     if let Body::Failed(failure) = &sent.body {
         return unsent(&visit, &form, failure).await;
     }
-    let Some(ack) = ack else { return said(&visit, told::flash(&visit, [&sent])) };
+    let Some(ack) = ack else { return written(&visit, told::flash(&visit, [&sent])) };
     let key = form.key().map(|key| format!("{key} ack"));
     let answer = visit.act(Request::Ack(ack), "ack", key.as_deref()).await;
     let flash = told::flash(&visit, [&sent, &answer]);
     match &answer.body {
-        Body::Done(_) => said(&visit, flash),
+        Body::Done(_) => written(&visit, flash),
         // What was sent is not sent again: only the receipt is still to be given.
         Body::Failed(failure) => {
             visit.flash = Some(flash);
@@ -67,21 +67,31 @@ async fn send(mut visit: Visit, Extension(form): Typed) -> Response {
 
 /// The box to write in once more, with everything that was typed.
 async fn unsent(visit: &Visit, form: &Form, failure: &Failure) -> Response {
-    let agents = visit.agents().await.unwrap_or_default();
+    let draft = draft(form);
+    let beside = beside(visit, &draft).await;
     let frame = visit.frame(Screen::Write);
     let (failed, kept) = (&failure.error, form.kept("send"));
     let offers = [offers::instead(failed, form), offers::lifts(failed, &kept)].concat();
     let trouble = Trouble::of(&frame, failed, |step| visit.takes(step)).of_form(kept).offering(offers);
-    let text = write::page(&frame, &draft(form), &agents, Some(trouble));
+    let text = write::page(&frame, &draft, &beside, Some(trouble));
     visit.page(answers::status_of(failed.code), text)
+}
+
+/// What stands beside a letter that comes back; of one that answers nothing there is, as much as can be told.
+async fn beside(visit: &Visit, draft: &Draft) -> Beside {
+    match visit.beside(draft).await {
+        Ok(beside) => beside,
+        Err(_) => Beside { agents: visit.agents().await.unwrap_or_default(), ..Beside::default() },
+    }
 }
 
 /// What was done for the sake of a letter that failed leads to that letter; everything else to where one came from.
 async fn done(mut visit: Visit, form: &Form, flash: Flash) -> Response {
     let Some(("send", typed)) = form.failed() else { return said(&visit, flash) };
     visit.flash = Some(flash);
-    let agents = visit.agents().await.unwrap_or_default();
-    let text = write::page(&visit.frame(Screen::Write), &draft(&typed), &agents, None);
+    let draft = draft(&typed);
+    let beside = beside(&visit, &draft).await;
+    let text = write::page(&visit.frame(Screen::Write), &draft, &beside, None);
     visit.page(StatusCode::OK, text)
 }
 
@@ -138,6 +148,20 @@ async fn act(visit: Visit, form: &Form, command: &str, request: Result<Request>)
 
 fn undone(visit: &Visit, form: &Form, command: &str, failure: &Failure) -> Response {
     refused::inside(visit, &failure.error, Some(Again::of(&visit.base(), command, form)))
+}
+
+/// Whoever wrote where letters are read or written goes on where theirs stands; from any other screen they stay on it, and are
+/// shown the way.
+fn written(visit: &Visit, flash: Flash) -> Response {
+    let screen = visit.back().strip_prefix(&visit.base()).unwrap_or_default();
+    let is_of_letters = ["/write", "/threads/", "/messages/"].iter().any(|begins| screen.starts_with(begins));
+    match flash.link.clone().filter(|_| is_of_letters) {
+        None => said(visit, flash),
+        Some(place) => {
+            visit.session.say(Flash { link: None, ..flash });
+            shown::see(&place)
+        }
+    }
 }
 
 fn said(visit: &Visit, flash: Flash) -> Response {

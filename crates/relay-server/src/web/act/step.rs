@@ -8,6 +8,7 @@ use relay_core::error::Code;
 use relay_core::store::Result;
 use relay_core::verbs::{Outcome, Request};
 use relay_core::wire::v1::Failure;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::door::Typed;
@@ -28,13 +29,24 @@ struct Told<'a> {
     text: String,
 }
 
+/// What a button says of its step. The buttons of an error are those of one form: what they share stands in it once.
+#[derive(Deserialize)]
+struct Chosen {
+    /// Which of the steps it is, so that each has a key of its own.
+    #[serde(default)]
+    step: usize,
+    tool: String,
+    args: Map<String, Value>,
+}
+
 pub async fn step(visit: Visit, Extension(form): Typed) -> Response {
-    let tool = form.text("tool").unwrap_or_default();
-    let (request, key) = match request(&visit, &form, tool) {
+    let (chosen, request, key) = match request(&visit, &form) {
         Ok(made) => made,
         Err(refusal) => return failed(&visit, &form, &visit.refused("step", &refusal)).await,
     };
-    let answer = visit.act(request, tool, key.as_deref().or(form.key())).await;
+    let tool = chosen.tool.as_str();
+    let key = key.or_else(|| Some(format!("{} step {}", form.key()?, chosen.step)));
+    let answer = visit.act(request, tool, key.as_deref()).await;
     match &answer.body {
         Body::Failed(failure) => failed(&visit, &form, failure).await,
         Body::Done(done) if !is_told_in_a_sentence(&done.outcome) => {
@@ -59,12 +71,12 @@ async fn failed(visit: &Visit, form: &Form, failure: &Failure) -> Response {
     }
 }
 
-fn request(visit: &Visit, form: &Form, tool: &str) -> Result<(Request, Option<String>)> {
-    let args = form.text("args").unwrap_or("{}");
-    let args: Map<String, Value> = serde_json::from_str(args).map_err(|fault| {
-        Code::InputInvalid.refuse(format!("the arguments of a step are an object in JSON: {fault}"))
-    })?;
-    visit.request(tool, args)
+fn request(visit: &Visit, form: &Form) -> Result<(Chosen, Request, Option<String>)> {
+    let chosen = form.text("step").unwrap_or_default();
+    let chosen: Chosen = serde_json::from_str(chosen)
+        .map_err(|fault| Code::InputInvalid.refuse(format!("a step is a tool and its arguments, as JSON: {fault}")))?;
+    let (request, key) = visit.request(&chosen.tool, chosen.args.clone())?;
+    Ok((chosen, request, key))
 }
 
 /// Other answers are read, and need a page.

@@ -64,7 +64,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
         ("history", shown(Screen::History, "/h", &|frame| history::page(frame, &filter, &samples::history(words), 50))),
         ("replay", shown(Screen::Replay, "/y", &|frame| replay::page(frame, &samples::day(), Some(&moment)))),
         ("talk", shown(Screen::Talk, "/k", &|frame| talk::page(frame, &samples::traffic(words)))),
-        ("write", shown(Screen::Write, "/w", &|frame| write::page(frame, &draft, &status.agents, None))),
+        ("write", shown(Screen::Write, "/w", &|frame| write::page(frame, &draft, &beside(&status), None))),
         ("trouble", shown(Screen::Write, "/w", &|frame| failed(frame, words, &draft))),
     ]
 }
@@ -73,7 +73,12 @@ fn failed(frame: &Frame<'_>, words: &Words, draft: &write::Draft) -> String {
     let refusal = Code::RecipientNotFound.refuse(format!("there is nobody called {}", words.name));
     let failure = recover::failure_outside("send", &refusal, &Setting::default());
     let trouble = trouble::Trouble::of(frame, &failure.error, |step: &Step| step.tool.is_some());
-    write::page(frame, draft, &[], Some(trouble))
+    write::page(frame, draft, &write::Beside::default(), Some(trouble))
+}
+
+/// A letter that may go to any agent of a project.
+fn beside(status: &Status) -> write::Beside {
+    write::Beside { agents: status.agents.clone(), ..write::Beside::default() }
 }
 
 #[test]
@@ -195,7 +200,7 @@ fn where_nothing_is_a_screen_says_what_to_do() {
         shown(&|frame| history::page(frame, &EventFilter::default(), &none, 50)),
         shown(&|frame| replay::page(frame, &day, None)),
         shown(&|frame| talk::page(frame, &nobody)),
-        shown(&|frame| write::page(frame, &write::Draft::default(), &[], None)),
+        shown(&|frame| write::page(frame, &write::Draft::default(), &write::Beside::default(), None)),
     ] {
         let empty = page.split("class=\"empty\"").nth(1).and_then(|rest| rest.split("</p>").next());
         assert!(empty.is_some_and(|text| text.contains("<code>") || text.contains("<a ")), "{empty:?}");
@@ -274,7 +279,8 @@ fn what_changes_in_a_conversation_is_live() {
 #[test]
 fn what_is_typed_for_one_letter_is_not_kept_for_another() {
     let key = |draft: write::Draft| {
-        let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &[], None));
+        let page =
+            framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &write::Beside::default(), None));
         page.split("rows=\"8\" required data-draft=\"")
             .nth(1)
             .and_then(|rest| rest.split('"').next())
@@ -334,7 +340,7 @@ fn who_waits_is_told_with_what_for() {
 fn nobody_is_offered_to_write_to_who_is_suspended() {
     let status = samples::status(&PLAIN);
     let draft = write::Draft { to: vec!["GreyWolf".to_owned()], ..write::Draft::default() };
-    let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &status.agents, None));
+    let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &beside(&status), None));
     assert!(page.contains("value=\"GreyWolf\" disabled>") && page.contains("mail to it is refused"));
     assert!(page.contains("<input name=\"to\" value=\"GreyWolf\""), "what was asked for is not lost");
     let page = agent_page(&status, "GreyWolf");
@@ -383,7 +389,8 @@ fn a_question_is_shown_with_how_it_begins() {
     let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, std::slice::from_ref(message)));
     assert!(page.contains("The session **ends after ten minutes**"), "as it was written");
     let draft = write::Draft { reply_to: Some(45), ..write::Draft::default() };
-    let page = framed(Screen::Write, "/w", None, |frame| write::answer(frame, &draft, &[], Some(message)));
+    let beside = write::Beside { answered: Some(message.clone()), ..write::Beside::default() };
+    let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &beside, None));
     assert!(page.contains("The session **ends after ten minutes**") && page.contains("/messages/45\""));
 }
 
@@ -560,4 +567,63 @@ fn a_form_that_asks_for_what_there_cannot_be_is_shown_again_as_it_was_filled_in(
     });
     assert!(claims.contains("INPUT_INVALID") && claims.contains("name=\"path\" value=\"/etc\""), "{claims}");
     assert!(!claims.contains("live claim"), "none was counted: {claims}");
+}
+
+#[test]
+fn whoever_writes_in_a_thread_that_is_done_is_told_that_it_opens_again() {
+    const SAID: &str = "This thread is done; writing reopens it.";
+    let mut view = samples::thread(&PLAIN);
+    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, None));
+    assert!(!page(&view).contains(SAID));
+    view.thread.done = true;
+    assert!(page(&view).contains(SAID));
+    let written = |reopens| {
+        let beside = write::Beside { reopens, ..write::Beside::default() };
+        framed(Screen::Write, "/w", None, |frame| write::page(frame, &write::Draft::default(), &beside, None))
+    };
+    assert!(written(true).contains(SAID) && !written(false).contains(SAID));
+}
+
+/// However many steps lead out of an error, what was typed before it stands in the page once.
+#[test]
+fn the_steps_out_of_an_error_are_buttons_of_one_form() {
+    let refusal = Code::InboxFull.refuse("RedForest has too much unread mail");
+    let mut failure = recover::failure_outside("send", &refusal, &Setting::default());
+    let step = |number: usize, tool: &str| Step {
+        step: number,
+        why: format!("take {tool}"),
+        tool: Some(tool.to_owned()),
+        args: serde_json::json!({ "ids": [number] }).as_object().cloned(),
+        ..Step::default()
+    };
+    failure.error.playbook = vec![step(1, "ack"), step(2, "send"), Step { why: "wait".to_owned(), ..Step::default() }];
+    let page = framed(Screen::Write, "/w", None, |frame| {
+        let kept = vec![("failed.body".to_owned(), "Typed with care".to_owned())];
+        let trouble = trouble::Trouble::of(frame, &failure.error, |step| step.tool.is_some()).of_form(kept);
+        write::page(frame, &write::Draft::default(), &write::Beside::default(), Some(trouble))
+    });
+    assert_eq!(page.matches("Typed with care").count(), 1, "{page}");
+    let buttons: Vec<&str> = page.split("<button name=\"step\" value=\"").skip(1).collect();
+    assert_eq!(buttons.len(), 2, "{page}");
+    assert!(
+        buttons[0].starts_with(
+            "{&#34;args&#34;:{&#34;ids&#34;:[1]},&#34;step&#34;:1,&#34;tool&#34;:&#34;ack&#34;}\">Take ack<"
+        ),
+        "{page}"
+    );
+}
+
+#[test]
+fn nobody_is_asked_to_try_again_for_an_agent_that_is_not_there() {
+    let shown = |code: Code| {
+        let mut failure = recover::failure_outside("suspend", &code.refuse("it is not there"), &Setting::default());
+        let again = Step { why: "make the same request again".to_owned(), is_retry: true, ..Step::default() };
+        failure.error.playbook = vec![again];
+        framed(Screen::Write, "/w", None, |frame| {
+            let trouble = trouble::Trouble::of(frame, &failure.error, |_| false);
+            write::page(frame, &write::Draft::default(), &write::Beside::default(), Some(trouble))
+        })
+    };
+    assert!(!shown(Code::AgentNotRegistered).contains("the same request"));
+    assert!(shown(Code::InboxFull).contains("Make the same request again"));
 }

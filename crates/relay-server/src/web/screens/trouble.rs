@@ -4,8 +4,10 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::shell;
+use relay_core::error::Code;
 use relay_core::playbook::{Step, Who};
 use relay_core::wire::v1::Failed;
+use serde_json::json;
 
 use super::filters;
 use crate::web::frame::Frame;
@@ -15,7 +17,7 @@ use crate::web::frame::Frame;
 pub struct Trouble<'a> {
     frame: &'a Frame<'a>,
     failed: &'a Failed,
-    ways: Vec<Way<'a>>,
+    ways: Vec<Way>,
     /// What a step brings of the form that failed, so that it is shown again where the step fails too.
     kept: Vec<(String, String)>,
     /// What this page can do at once.
@@ -34,15 +36,11 @@ pub struct Offer {
 impl HtmlSafe for Trouble<'_> {}
 
 /// One step.
-struct Way<'a> {
+struct Way {
     why: Vec<Piece>,
-    call: Option<Call<'a>>,
+    /// What the button says that takes it: a tool and its arguments, as JSON.
+    call: Option<String>,
     command: Option<String>,
-}
-
-struct Call<'a> {
-    tool: &'a str,
-    args: String,
 }
 
 /// A piece of a sentence: a word of a command, which stands between backticks, or not.
@@ -55,9 +53,14 @@ struct Piece {
 impl<'a> Trouble<'a> {
     /// `takes` says of a step whether the page can take it for the human.
     pub fn of(frame: &'a Frame<'a>, failed: &'a Failed, takes: impl Fn(&Step) -> bool) -> Self {
-        let steps = failed.playbook.iter().filter(|step| !is_of_a_shell(step));
+        let steps = failed.playbook.iter().filter(|step| !is_of_a_shell(step) && !is_in_vain(failed, step));
         let ways = steps.map(|step| way(step, takes(step))).collect();
         Trouble { frame, failed, ways, kept: Vec::new(), offers: Vec::new() }
+    }
+
+    /// There is a button that takes a step.
+    fn has_buttons(&self) -> bool {
+        self.ways.iter().any(|way| way.call.is_some())
     }
 
     fn message(&self) -> Vec<Piece> {
@@ -84,6 +87,11 @@ fn is_of_a_shell(step: &Step) -> bool {
     step.who == Some(Who::You) && step.run.is_empty() && step.why.contains("`relay ")
 }
 
+/// To ask again for somebody who is not registered: an agent registers itself, and until then nothing has changed.
+fn is_in_vain(failed: &Failed, step: &Step) -> bool {
+    failed.code == Code::AgentNotRegistered && step.is_retry
+}
+
 fn pieces(text: &str) -> Vec<Piece> {
     // A backtick without another one is a character like others.
     if text.matches('`').count() % 2 == 1 {
@@ -99,19 +107,17 @@ fn sentence(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-fn way(step: &Step, is_taken: bool) -> Way<'_> {
+fn way(step: &Step, is_taken: bool) -> Way {
     let is_of_human = step.args.as_ref().is_some_and(|args| args.get("agent").is_some_and(|agent| agent == HUMAN));
     let is_of_nobody = is_of_human && step.tool.as_deref().is_some_and(is_of_agents);
     let command = (!step.run.is_empty() && !is_of_nobody).then(|| shell::line(&step.run));
     let call = step.tool.as_deref().zip(step.args.as_ref()).filter(|_| is_taken);
-    let call = call.map(|(tool, args)| Call { tool, args: serde_json::to_string(args).unwrap_or_default() });
+    let call = call.map(|(tool, args)| json!({ "step": step.step, "tool": tool, "args": args }).to_string());
     Way { why: pieces(&sentence(&step.why)), call, command }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

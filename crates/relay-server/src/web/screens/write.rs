@@ -42,25 +42,21 @@ struct Screen<'a> {
     importances: [&'static str; 4],
     trouble: Option<Trouble<'a>>,
     answered: Option<&'a MessageShape>,
+    reopens: bool,
+}
+
+/// What is known of a letter that is written: to whom it can go, what it answers, and what becomes of its thread.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Beside {
+    pub agents: Vec<AgentShape>,
+    pub answered: Option<MessageShape>,
+    /// The thread is done, and whoever writes in it opens it again.
+    pub reopens: bool,
 }
 
 /// The box with what was typed, and what was wrong with it.
-pub fn page(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], trouble: Option<Trouble<'_>>) -> String {
-    boxed(frame, draft, agents, trouble, None)
-}
-
-/// The box with what it answers.
-pub fn answer(frame: &Frame<'_>, draft: &Draft, agents: &[AgentShape], answered: Option<&MessageShape>) -> String {
-    boxed(frame, draft, agents, None, answered)
-}
-
-fn boxed(
-    frame: &Frame<'_>,
-    draft: &Draft,
-    agents: &[AgentShape],
-    trouble: Option<Trouble<'_>>,
-    answered: Option<&MessageShape>,
-) -> String {
+pub fn page(frame: &Frame<'_>, draft: &Draft, beside: &Beside, trouble: Option<Trouble<'_>>) -> String {
+    let Beside { agents, answered, reopens } = beside;
     let mut shown: Vec<&AgentShape> = agents.iter().filter(|agent| standing(agent) != "retired").collect();
     // Where not all have a box those have one who were seen last; they stand where one looks for a name.
     shown.sort_by_key(|agent| (!agent.alive, std::cmp::Reverse(agent.seen_at)));
@@ -82,7 +78,8 @@ fn boxed(
         able: agents.iter().filter(|agent| ["alive", "silent"].contains(&standing(agent))).count(),
         importances: Importance::ALL.map(Importance::as_str),
         trouble,
-        answered,
+        answered: answered.as_ref(),
+        reopens: *reopens,
     })
 }
 
