@@ -235,7 +235,7 @@ fn the_printed_page_begins_with_what_needs_a_decision_and_says_how_to_decide_it(
         "Which API? [ack due 1m ago]",
         "GoldRiver asks RedForest for contact: the parser",
         "Agents (4):",
-        "Claims (2, 2 contested):",
+        "Claims (2, 1 contested pair):",
         "└─ src/",
         "   ├─ ** contested  BlueLake",
         "   └─ a.rs contested  GreyStone",
@@ -254,6 +254,9 @@ fn the_printed_page_begins_with_what_needs_a_decision_and_says_how_to_decide_it(
     let typed = |word: &str| page.lines().find(|line| line.contains(word)).unwrap().trim().to_owned();
     let line = typed("relay message");
     assert!(bus.type_line("", &line, "").success().stdout.contains("Which API?"));
+    bus.type_line("", &typed("relay send").replace("TEXT", "'The second one.'"), "").success();
+    let answer = bus.relay("BlueLake", ["poll", "--from", "human", "--bodies"]).success().result();
+    assert_eq!(answer["messages"][0]["body"], "The second one.");
     bus.type_line("", &typed("relay link"), "").success();
     assert_eq!(now(&bus, "human")["requests"], json!([]));
 }

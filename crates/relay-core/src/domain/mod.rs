@@ -19,6 +19,7 @@ pub mod reservation;
 pub mod routing;
 pub mod secret;
 pub mod shell;
+pub mod size;
 pub mod telling;
 pub mod thread;
 pub mod time;

@@ -35,8 +35,15 @@ pub struct DebtItem {
     pub pay: String,
 }
 
+impl DebtItem {
+    /// Its kind, as people read it.
+    pub fn words(&self) -> String {
+        self.kind.replace('_', " ")
+    }
+}
+
 /// Pairs that contest each other are counted no further than this: two who claim the same a thousand times each make a million.
-const CONTESTS: usize = 5_000;
+pub(super) const CONTESTS: usize = 5_000;
 /// More links than anybody has.
 const LINKS: usize = 1_000_000;
 

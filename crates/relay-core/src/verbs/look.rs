@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
-use super::debt::DebtItem;
+use super::debt::{CONTESTS, DebtItem};
 use super::prepare::{self, ThreadView};
 use super::writing::{Told, signals_for};
 use super::{Ctx, Done, Outcome as Any, contested, crossing, link, poll};
@@ -373,7 +373,7 @@ impl Looking<'_> {
         let mut found = BTreeSet::new();
         for holder in holders {
             if let Some(agent) = self.facts.agent(&AgentName::parse(holder)?)? {
-                let pairs = contested::pairs(self.facts, &agent, self.ctx.now)?;
+                let pairs = contested::pairs(self.facts, &agent, self.ctx.now, CONTESTS)?;
                 found.extend(pairs.iter().map(|(mine, _)| mine.id));
             }
         }

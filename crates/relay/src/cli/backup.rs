@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use relay_core::domain::shell;
+use relay_core::domain::{shell, size};
 use relay_core::store::{Clock, Result};
 use serde_json::json;
 
 use crate::app::{App, Opened};
 use crate::progress::Progress;
-use crate::{environment, process, render};
+use crate::{environment, process};
 
 /// A store of this size takes about a second.
 const LONG: u64 = 64 * 1024 * 1024;
@@ -56,7 +56,7 @@ impl Args {
         let text = format!(
             "Everything up to #{} is in {path} ({}), and was checked there: the chain, every text, every table.\nTo go back to it: {}\n",
             copied.number,
-            render::bytes(copied.bytes),
+            size::told(copied.bytes),
             shell::line(&restore)
         );
         let (number, bytes) = (copied.number, copied.bytes);

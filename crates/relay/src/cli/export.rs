@@ -3,6 +3,7 @@
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use relay_core::domain::size;
 use relay_core::error::{Code, Refusal};
 use relay_core::store::Result;
 use relay_core::verbs::export::{self, Exported, Format, Input};
@@ -91,7 +92,7 @@ fn to_file(
     drop(writer);
     fresh.publish()?;
     let path = place.to_string_lossy().into_owned();
-    let text = format!("{} up to #{} in {path} ({}).\n", counted(&exported), exported.number, render::bytes(bytes));
+    let text = format!("{} up to #{} in {path} ({}).\n", counted(&exported), exported.number, size::told(bytes));
     let mut result = serde_json::to_value(&exported).unwrap_or_default();
     if let Some(fields) = result.as_object_mut() {
         fields.extend([("path".to_owned(), json!(path)), ("bytes".to_owned(), json!(bytes))]);

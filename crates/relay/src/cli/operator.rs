@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap::CommandFactory;
 use relay_core::domain::name::ProjectKey;
+use relay_core::domain::size;
 use relay_core::error::Code;
 use relay_core::store::{Clock, Result, Store};
 use relay_core::verbs::lag::ArchiveShape;
@@ -158,9 +159,9 @@ fn health(app: &App) -> Result<Said> {
         "The store of {} is whole: {} events, {} in {} and {} of log, SQLite {}. The archive is {} behind.\n",
         opened.project,
         health.events,
-        render::bytes(health.bytes),
+        size::told(health.bytes),
         health.path,
-        render::bytes(health.log_bytes),
+        size::told(health.log_bytes),
         health.sqlite,
         render::count(archive.behind as usize, "event")
     );

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use relay_core::domain::event::Number;
 use relay_core::domain::name::ProjectKey;
+use relay_core::domain::size;
 use relay_core::domain::time::{Span, Timestamp};
 use relay_core::error::Code;
 use relay_core::playbook::{Setting, Step, Who};
@@ -14,7 +15,6 @@ use relay_store::sqlite::Sqlite;
 use relay_store::{Home, fitness};
 
 use super::{Finding, Severity};
-use crate::render;
 
 /// Beyond this a log is not folded by itself: somebody keeps an old view of the store open.
 const LOG_MUCH: u64 = 64 * 1024 * 1024;
@@ -75,7 +75,7 @@ fn disk(folder: &Path, setting: &Setting) -> Finding {
         let refusal = Code::StoreIo.refuse("how much room the disk has cannot be said");
         return Finding::refused("room", Severity::Note, &refusal.with("path", folder.to_string_lossy()), setting);
     };
-    let text = format!("{} of {} are free on the disk of the store", render::bytes(free), render::bytes(total));
+    let text = format!("{} of {} are free on the disk of the store", size::told(free), size::told(total));
     if free >= ROOM_LITTLE {
         return Finding::fine("room", text);
     }
@@ -110,10 +110,10 @@ fn health(store: &Sqlite, folder: &Path, setting: &Setting) -> Result<Vec<Findin
         "{} is whole: {} events in {}, SQLite {}",
         folder.display(),
         health.events,
-        render::bytes(health.bytes),
+        size::told(health.bytes),
         health.sqlite
     );
-    let log = format!("{} of log wait to be folded into the store", render::bytes(health.log_bytes));
+    let log = format!("{} of log wait to be folded into the store", size::told(health.log_bytes));
     let much = health.log_bytes > LOG_MUCH;
     let log = if much { format!("{log}; somebody keeps an old view of it open") } else { log };
     let log = if much {
@@ -169,8 +169,8 @@ fn growth(store: &Sqlite, folder: &Path) -> Result<Vec<Finding>> {
     let pace = pace(&*facts, tip)?.map(|pace| format!(", lately {pace} a day")).unwrap_or_default();
     let text = format!(
         "{tip} events{pace}, {} each in the store; the archive has {}",
-        render::bytes(per_event),
-        render::bytes(archive_bytes)
+        size::told(per_event),
+        size::told(archive_bytes)
     );
     Ok(vec![Finding::fine("growth", text)])
 }

@@ -53,7 +53,7 @@ pub fn look(outcome: &Outcome, page: &Page<'_>) -> String {
             .iter()
             .map(|item| {
                 let pay = speech::proposal(&item.pay, page.speech);
-                format!("{} {}\n  {}\n", item.kind.yellow(), escape_line(&item.text), pay.cyan())
+                format!("{} {}\n  {}\n", item.words().yellow(), escape_line(&item.text), pay.cyan())
             })
             .collect(),
         Outcome::Playbook(playbook) => {

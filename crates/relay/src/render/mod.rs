@@ -180,18 +180,6 @@ pub fn conflicts(conflicts: &[ConflictShape], total: usize, now: Timestamp) -> S
     text
 }
 
-/// A size as people read it.
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
-    let mut unit = 0;
-    let mut size = bytes;
-    while size >= 10 * 1024 && unit + 1 < UNITS.len() {
-        size /= 1024;
-        unit += 1;
-    }
-    format!("{size} {}", UNITS[unit])
-}
-
 /// How long until or since, rounded to the largest unit that says enough.
 pub fn relative(at: Timestamp, now: Timestamp) -> String {
     let size = match at.since(now).roughly() {

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use owo_colors::OwoColorize;
 use relay_core::domain::plain::escape_line;
-use relay_core::domain::shell;
 use relay_core::domain::time::Timestamp;
+use relay_core::domain::{shell, size};
 use relay_core::verbs::look::{AckShape, Busy, Now, Status, WaitShape};
 use relay_core::wire::v1::{AgentShape, LinkShape};
 
 use super::tree::{self, What};
-use super::{Page, bytes, count, mail, relative, speech, table};
+use super::{Page, count, mail, relative, speech, table};
 
 /// How many rows of a kind are shown.
 const AGENTS: usize = 30;
@@ -41,6 +41,7 @@ fn decisions(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
         text.push_str(&mail::message(message, page));
         let id = message.id.to_string();
         propose(text, status, &["relay", "message", &id, "--agent", "human"], page);
+        propose(text, status, &reply(&id), page);
     }
     more(text, status.for_the_human.len(), ITEMS, "relay poll --agent human", page);
     for request in now.requests.iter().take(ITEMS) {
@@ -53,6 +54,11 @@ fn decisions(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
         let said = if question.text.is_empty() { &question.case } else { &question.text };
         let _ = writeln!(text, "{} {} ({})", "for the human".yellow(), escape_line(said), escape_line(&question.path));
     }
+}
+
+/// How the human answers a message; what is said stands in the place of the last word.
+pub fn reply(id: &str) -> [&str; 8] {
+    ["relay", "send", "--agent", "human", "--reply-to", id, "--body", "TEXT"]
 }
 
 /// How the human answers a request for contact.
@@ -74,12 +80,12 @@ fn agents(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
         return;
     }
     let shown: Vec<(&AgentShape, &Busy)> = status.agents.iter().zip(&now.busy).take(AGENTS).collect();
-    let rows: Vec<[String; 8]> = shown.iter().map(|(agent, busy)| row(agent, busy, now, page)).collect();
+    let rows: Vec<[String; 7]> = shown.iter().map(|(agent, busy)| row(agent, busy, now, page)).collect();
     // Nobody needs a column in which nothing stands.
     let is_said = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
     let columns: Vec<usize> = (0..HEADER.len()).filter(is_said).collect();
     let header: Vec<&str> = columns.iter().map(|column| HEADER[*column]).collect();
-    let cells = |row: &[String; 8]| columns.iter().map(|column| row[*column].clone()).collect();
+    let cells = |row: &[String; 7]| columns.iter().map(|column| row[*column].clone()).collect();
     let drawn = table(&header, rows.iter().map(cells).collect());
     let nobody = [String::new()];
     let tasks: Vec<String> = shown.iter().map(|(agent, _)| work(agent)).collect();
@@ -92,21 +98,28 @@ fn agents(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
     more(text, status.agents.len(), AGENTS, "relay agents", page);
 }
 
-const HEADER: [&str; 8] = ["agent", "state", "seen", "claims", "contested", "owes", "unread", "waits for"];
+const HEADER: [&str; 7] = ["agent", "state", "seen", "claims", "owes", "unread", "waits for"];
 
-fn row(agent: &AgentShape, busy: &Busy, now: &Now, page: &Page<'_>) -> [String; 8] {
-    let number = |count: usize| if count == 0 { String::new() } else { count.to_string() };
+fn row(agent: &AgentShape, busy: &Busy, now: &Now, page: &Page<'_>) -> [String; 7] {
     let waits = now.waits.iter().filter(|wait| wait.who == agent.name).flat_map(|wait| &wait.for_whom);
     [
         agent.name.clone(),
         state(agent).to_owned(),
         agent.seen_at.map(|at| relative(at, page.now)).unwrap_or_default(),
-        number(busy.claims),
-        number(busy.contested),
+        held(busy),
         if busy.owes == 0 { String::new() } else { count(busy.owes, "ack") },
         unread(busy),
         cut(&waits.map(String::as_str).collect::<Vec<_>>().join(", "), 24),
     ]
+}
+
+/// How many claims an agent has, and how many of them are contested.
+fn held(busy: &Busy) -> String {
+    match (busy.claims, busy.contested) {
+        (0, _) => String::new(),
+        (claims, 0) => claims.to_string(),
+        (claims, contested) => format!("{claims} ({contested} contested)"),
+    }
 }
 
 /// What an agent works with, where, and on what.
@@ -150,7 +163,10 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 fn claims(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
-    let contested = if now.tree.contested > 0 { format!(", {} contested", now.tree.contested) } else { String::new() };
+    let contested = match status.contested.len() {
+        0 => String::new(),
+        pairs => format!(", {}", count(pairs, "contested pair")),
+    };
     heading(text, &format!("Claims ({}{contested}):", status.live_claims));
     if status.live_claims == 0 {
         let _ = writeln!(text, "Nobody holds anything.");
@@ -231,7 +247,7 @@ fn debt(text: &mut String, now: &Now, page: &Page<'_>) {
     }
     heading(text, &format!("Coordination debt ({}):", count(now.debt.len(), "item")));
     for item in now.debt.iter().take(ITEMS) {
-        let _ = writeln!(text, "{} {}", item.kind.yellow(), escape_line(&item.text));
+        let _ = writeln!(text, "{} {}", item.words().yellow(), escape_line(&item.text));
     }
     let rest = now.debt.len().saturating_sub(ITEMS);
     let more = if rest > 0 { format!("… and {rest} more; ") } else { String::new() };
@@ -252,7 +268,7 @@ fn health(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
 }
 
 pub fn store(now: &Now) -> String {
-    format!("The store takes {} and {} of log", bytes(now.store.bytes), bytes(now.store.log_bytes))
+    format!("The store takes {} and {} of log", size::told(now.store.bytes), size::told(now.store.log_bytes))
 }
 
 pub fn archive(status: &Status) -> String {
@@ -297,9 +313,11 @@ mod tests {
             "ack_required": false, "sent_at": "2026-11-15T00:10:00.000Z", "read_at": null, "acked_at": null, "recipients": []});
         let link = json!({"id": 30, "state": "requested", "from": "Agent001", "to": "Agent002", "by_policy": false,
             "expires_at": "2026-11-20T00:00:00.000Z"});
+        let pair = json!({"mine": 7, "pattern": "src/**", "id": 8, "holder": "Agent001", "overlaps": "src/a.rs", "exclusive": true,
+            "example": "src/a.rs", "ended": false});
         json!({
             "project": "/srv/app", "tip": 42, "agents": names.iter().map(agent).collect::<Vec<_>>(), "live_claims": 10_000,
-            "contested": [], "open_threads": 1, "contacts_waiting": 1, "debt": debt, "for_the_human": vec![message; 100],
+            "contested": vec![pair; 3], "open_threads": 1, "contacts_waiting": 1, "debt": debt, "for_the_human": vec![message; 100],
             "archive": {"number": 42, "behind": 0},
             "now": {
                 "busy": names.iter().map(busy).collect::<Vec<_>>(), "waits": vec![wait; waits],
@@ -325,7 +343,10 @@ mod tests {
         for said in [
             "Agents (500; 7 retired):",
             "… and 470 more: `relay agents`",
-            "Claims (10000, 3 contested):",
+            "Claims (10000, 3 contested pairs):",
+            "20 (1 contested)",
+            "stale claim it is old",
+            "relay send --agent human --reply-to 12 --body TEXT --project /srv/app",
             "└─ … and 9990 more claims",
             "Acks that are owed (2000):",
             "… and 1985 more",

@@ -57,10 +57,14 @@ fn header(seen: &Seen) -> Line<'static> {
     let agents = &seen.status.agents;
     let of = |word: &str| agents.iter().filter(|agent| life(agent) == word).count();
     let overdue = seen.now.acks.iter().filter(|ack| ack.overdue).count();
-    let pressing =
-        [(panes::total(Pane::Decide, seen), "to decide"), (overdue, "overdue"), (seen.now.tree.contested, "contested")];
+    let (decide, pairs) = (panes::total(Pane::Decide, seen), seen.status.contested.len());
+    let pressing = [
+        (decide, format!("{decide} to decide")),
+        (overdue, format!("{overdue} overdue")),
+        (pairs, count(pairs, "contested pair")),
+    ];
     let mut said: Vec<String> =
-        pressing.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
+        pressing.into_iter().filter(|(number, _)| *number > 0).map(|(_, words)| words).collect();
     said.extend([format!("{} alive", of("alive")), format!("{} silent", of("silent"))]);
     said.push(count(seen.status.live_claims, "claim"));
     let place = format!(" in {} at #{}", escape_line(&seen.status.project), seen.status.tip);

@@ -3,6 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use relay_core::domain::plain::escape_line;
+use relay_core::domain::shell;
 use relay_core::domain::time::Timestamp;
 use relay_core::verbs::debt::DebtItem;
 use relay_core::verbs::look::{AckShape, Busy};
@@ -10,7 +11,7 @@ use relay_core::wire::v1::{AgentShape, MessageShape};
 
 use super::look::Seen;
 use super::state::Pane;
-use crate::render::now::{due, state, unread, waiting, work};
+use crate::render::now::{due, reply, state, unread, waiting, work};
 use crate::render::tree::{self, What};
 use crate::render::{count, relative};
 
@@ -61,7 +62,11 @@ pub fn total(pane: Pane, seen: &Seen) -> usize {
 }
 
 fn decide(seen: &Seen, now: Timestamp, paint: Paint) -> Vec<Line<'static>> {
-    let mut lines: Vec<Line<'static>> = seen.status.for_the_human.iter().map(|mail| letter(mail, now, paint)).collect();
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for mail in &seen.status.for_the_human {
+        lines.push(letter(mail, now, paint));
+        lines.push(faint(format!("  {}", shell::line(&reply(&mail.id.to_string())))).into());
+    }
     for request in &seen.now.requests {
         let why = request.why.as_deref().map(|why| format!(": {}", escape_line(why))).unwrap_or_default();
         lines.push(Line::from(vec![
@@ -127,11 +132,16 @@ fn agent_line(agent: &AgentShape, (names, states): (usize, usize), now: Timestam
 /// What an agent has on its hands; nothing where there is nothing to say.
 fn busy_with(busy: &Busy, seen: &Seen, paint: Paint) -> Vec<Span<'static>> {
     let mut words = Vec::new();
+    let mut said = Vec::new();
     if busy.claims > 0 {
-        words.push(Span::raw(count(busy.claims, "claim")));
+        said.push(Span::raw(count(busy.claims, "claim")));
     }
     if busy.contested > 0 {
-        words.push(paint.word(format!("{} contested", busy.contested), Color::Yellow));
+        said.extend([
+            Span::raw(" ("),
+            paint.word(format!("{} contested", busy.contested), Color::Yellow),
+            Span::raw(")"),
+        ]);
     }
     if busy.owes > 0 {
         words.push(Span::raw(format!("owes {}", count(busy.owes, "ack"))));
@@ -143,7 +153,6 @@ fn busy_with(busy: &Busy, seen: &Seen, paint: Paint) -> Vec<Span<'static>> {
     for wait in seen.now.waits.iter().filter(|wait| wait.who == busy.agent) {
         words.push(paint.word(format!("waits for {}", wait.for_whom.join(", ")), Color::Cyan));
     }
-    let mut said = Vec::new();
     for word in words {
         if !said.is_empty() {
             said.push(Span::raw(", "));
@@ -182,7 +191,7 @@ fn owed(seen: &Seen, now: Timestamp, paint: Paint) -> Vec<Line<'static>> {
         seen.now.waits.iter().map(|wait| Line::from(vec![paint.word("waits ", Color::Cyan), Span::raw(waiting(wait))])),
     );
     lines.extend(debt(seen).map(|item| {
-        Line::from(vec![paint.word(format!("{} ", item.kind), Color::Yellow), Span::raw(escape_line(&item.text))])
+        Line::from(vec![paint.word(format!("{} ", item.words()), Color::Yellow), Span::raw(escape_line(&item.text))])
     }));
     or_nothing(lines, "Nobody owes an ack or waits for anybody, and there is no debt.")
 }

@@ -38,7 +38,8 @@ fn story() -> Value {
     json!({
         "project": "/srv/app", "tip": 42,
         "agents": [agent("BlueLake", true, "Fix the login"), agent("RedForest", false, "\u{1b}[2J日本語\u{202e}")],
-        "live_claims": 2, "contested": [], "open_threads": 1, "contacts_waiting": 1, "debt": 1,
+        "live_claims": 2, "contested": [{"mine": 7, "pattern": "src/**", "id": 8, "holder": "RedForest", "overlaps": "src/a.rs",
+            "exclusive": true, "example": "src/a.rs", "ended": false}], "open_threads": 1, "contacts_waiting": 1, "debt": 1,
         "for_the_human": [{"id": 12, "thread": "bd-1", "from": "RedForest", "subject": "Which API?", "importance": "urgent",
             "ack_required": true, "sent_at": "2026-11-15T00:10:00.000Z", "read_at": null, "acked_at": null,
             "ack_due": "2026-11-15T00:40:00.000Z", "recipients": []}],
@@ -90,23 +91,24 @@ fn check(size: (u16, u16), pane: Pane, has: &[&str], lacks: &[&str]) {
 
 #[test]
 fn a_wide_screen_shows_everything_at_once() {
-    let head = "2 to decide, 1 overdue, 2 contested, 1 alive, 1 silent, 2 claims in /srv/app at #42";
+    let head = "2 to decide, 1 overdue, 1 contested pair, 1 alive, 1 silent, 2 claims in /srv/app at #42";
     let has = [
         head,
         "To decide 2",
         "#12 RedForest, 50m ago, overdue: Which API?",
+        "relay send --agent human --reply-to 12 --body TEXT",
         "contact RedForest asks GoldOwl: the parser",
         "BlueLake  alive  30s ago",
         "RedForest silent 30s ago",
-        "1 claim, 1 contested, owes 1 ack, 100+ unread, waits for RedForest",
+        "1 claim (1 contested), owes 1 ack, 100+ unread, waits for RedForest",
         "└─ src/",
         "├─ ** contested BlueLake #7, ends in 30m",
         "└─ a.rs contested RedForest (silent) #8, ends in 30m",
         "ack #9 RedForest owes BlueLake, asked 1h ago, overdue 30m",
         "ack #9 RedForest owes BlueLake, asked 1h ago, due in 30m",
         "BlueLake waits for RedForest to give back src/a.rs",
-        "broad_claim BlueLake holds **",
-        "The archive is 2 events behind. The store takes 20 KiB and 4096 B of log. 1 open thread; 3 retired.",
+        "broad claim BlueLake holds **",
+        "The archive is 2 events behind. The store takes 20 KB and 4.0 KB of log. 1 open thread; 3 retired.",
         "q quit  Tab pane",
     ];
     check((200, 60), Pane::Agents, &has, &["told by its ack"]);

@@ -1,5 +1,6 @@
 //! The claims as they stood after an event, and which of them were contested, told from the history alone.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Looking;
@@ -53,24 +54,21 @@ fn contested(
     held: &BTreeMap<Number, Holding>,
     met: &[(Number, Number)],
 ) -> Result<BTreeSet<Number>> {
-    let (mut contested, mut known) = (BTreeSet::new(), HashMap::new());
-    for (one, other) in met.iter().filter_map(|(one, other)| held.get(one).zip(held.get(other))) {
-        if one.holder.same_as(&other.holder) || !(one.exclusive || other.exclusive) {
-            continue;
-        }
-        for name in [&one.holder, &other.holder] {
-            if !known.contains_key(&name.key()) {
-                known.insert(name.key(), looking.facts.agent(name)?);
-            }
-        }
-        if let [Some(Some(one_holder)), Some(Some(other_holder))] =
-            [&one.holder, &other.holder].map(|name| known.get(&name.key()))
-            && !one_holder.shares_claims_with(other_holder)
-        {
-            contested.extend([one.id, other.id]);
+    let is_of_two =
+        |(one, other): &(&Holding, &Holding)| !one.holder.same_as(&other.holder) && (one.exclusive || other.exclusive);
+    let pairs = met.iter().filter_map(|(one, other)| held.get(one).zip(held.get(other)));
+    let pairs: Vec<(&Holding, &Holding)> = pairs.filter(is_of_two).collect();
+    let mut holders = HashMap::new();
+    for claim in pairs.iter().flat_map(|(one, other)| [one, other]) {
+        if let Entry::Vacant(holder) = holders.entry(claim.holder.key()) {
+            holder.insert(looking.facts.agent(&claim.holder)?);
         }
     }
-    Ok(contested)
+    let holder = |claim: &Holding| holders.get(&claim.holder.key()).and_then(Option::as_ref);
+    let are_strangers = |(one, other): &&(&Holding, &Holding)| {
+        holder(one).zip(holder(other)).is_some_and(|(one, other)| !one.shares_claims_with(other))
+    };
+    Ok(pairs.iter().filter(are_strangers).flat_map(|(one, other)| [one.id, other.id]).collect())
 }
 
 /// The events that tell what was held, oldest first: those of a day, and the earlier ones of what was renewed in it.

@@ -4,8 +4,8 @@
 use std::fmt::Display;
 
 use askama::{Result, Values, filter_fn};
-use relay_core::domain::plain;
 use relay_core::domain::time::Timestamp;
+use relay_core::domain::plain;
 
 use super::words;
 
@@ -60,5 +60,5 @@ pub fn counted(count: impl Display, _: &dyn Values, word: &str) -> Result<String
 /// A size in units that people know.
 #[filter_fn]
 pub fn size(bytes: &u64, _: &dyn Values) -> Result<String> {
-    Ok(words::size(*bytes))
+    Ok(relay_core::domain::size::told(*bytes))
 }

@@ -1,4 +1,4 @@
-//! Ages, sizes and numbers as people read them, and texts as parts of addresses. The script says ages in the same words.
+//! Ages and numbers as people read them, and texts as parts of addresses. The script says ages in the same words.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use relay_core::domain::time::{Rough, Timestamp};
@@ -54,23 +54,6 @@ pub fn counted(count: &str, word: &str) -> String {
     if count == "1" { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 3] = ["KB", "MB", "GB"];
-    if bytes < 1_000 {
-        return format!("{bytes} bytes");
-    }
-    let (mut tenths, mut unit) = (bytes / 100, 0);
-    while tenths >= 10_000 && unit + 1 < UNITS.len() {
-        tenths /= 1_000;
-        unit += 1;
-    }
-    if tenths < 100 {
-        format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
-    } else {
-        format!("{} {}", tenths / 10, UNITS[unit])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,22 +88,6 @@ mod tests {
         assert_eq!(beginning("  Which one?\n\n- a\n"), "Which one?\n\n- a");
         assert_eq!(beginning(&"é".repeat(400)), "é".repeat(400));
         assert_eq!(beginning(&"é".repeat(401)), format!("{}…", "é".repeat(400)));
-    }
-
-    #[test]
-    fn a_size_has_the_unit_that_it_is_short_in() {
-        for (bytes, expected) in [
-            (0, "0 bytes"),
-            (999, "999 bytes"),
-            (1_000, "1.0 KB"),
-            (64_512, "64 KB"),
-            (999_999, "999 KB"),
-            (1_000_000, "1.0 MB"),
-            (2_340_000_000, "2.3 GB"),
-            (9_900_000_000_000, "9900 GB"),
-        ] {
-            assert_eq!(size(bytes), expected);
-        }
     }
 
     #[test]
