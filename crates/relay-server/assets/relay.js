@@ -138,6 +138,7 @@ async function refresh() {
 function swap(fresh) {
   changed = 0;
   sync(fresh.body);
+  document.title = fresh.title;
   const focused = document.activeElement;
   for (const region of $$("[data-live]")) {
     const other = fresh.getElementById(region.id);

@@ -11,6 +11,7 @@ mod looking;
 mod opening;
 mod stage;
 mod story;
+mod waiting;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

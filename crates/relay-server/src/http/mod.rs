@@ -91,6 +91,8 @@ pub(crate) struct Shared {
     /// The one-time links to the page, and whoever has opened it.
     pub openings: Openings,
     pub visitors: web::Sessions,
+    /// What waits for the human, as it was last seen.
+    pub waiting: web::Waiting,
     quotas: Quotas,
     sessions: Sessions,
     pub porter: Porter,
@@ -140,6 +142,7 @@ async fn serve(
         tokens,
         openings,
         visitors: web::Sessions::on(listener.local_addr()?.port()),
+        waiting: web::Waiting::default(),
         quotas,
         sessions: Sessions::default(),
         porter: Porter::default(),

@@ -11,6 +11,8 @@ pub struct Place {
     pub slug: String,
     /// The path that it belongs to.
     pub key: String,
+    /// How many decisions wait for the human there, as far as is known.
+    pub waiting: usize,
 }
 
 /// The entries of the navigation.

@@ -20,6 +20,7 @@ mod seen;
 mod session;
 mod shown;
 mod visit;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use axum::routing::{get, post};
 
 use crate::http::Shared;
 pub(crate) use session::Sessions;
+pub(crate) use waiting::Waiting;
 
 /// What stands in the page on which a link is opened: who finds it there has found a relay.
 pub const MARK: &str = "<form id=\"relay-open\" ";

@@ -25,7 +25,7 @@ use super::screens::{
 };
 use super::seen::{Seen, noun};
 use super::visit::Visit;
-use super::{refused, shown};
+use super::{refused, shown, waiting};
 use crate::http::{Shared, answers};
 
 /// How many stand on a page of a list.
@@ -76,7 +76,9 @@ fn mend(
     visit.page(answers::status_of(failed.code), page(&frame, trouble))
 }
 
-async fn all(visit: Visit) -> Response {
+async fn all(mut visit: Visit) -> Response {
+    waiting::look_into_all(&visit.shared, &visit.projects).await;
+    visit.recount();
     answer(&visit, Screen::Projects, Ok(projects::page))
 }
 

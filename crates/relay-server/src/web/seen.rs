@@ -39,7 +39,12 @@ impl Visit {
 
     pub async fn status(&self) -> Seen<Box<Status>> {
         match self.look(Input { wide: true, ..noun(&["status"]) }).await? {
-            Outcome::Status(status) => Ok(status),
+            Outcome::Status(status) => {
+                if let Some(place) = &self.project {
+                    self.shared.waiting.seen(place, &status, self.shared.desk.monotonic());
+                }
+                Ok(status)
+            }
             _ => self.strange(),
         }
     }

@@ -22,7 +22,7 @@ use super::frame::{Flash, Frame, Place, Screen};
 use super::screens::trouble::is_of_agents;
 use super::seen::Seen;
 use super::session::Session;
-use super::{refused, shown};
+use super::{refused, shown, waiting};
 use crate::ask::{Answer, Ask, Body, Said};
 use crate::http::Shared;
 use crate::mcp::Slot;
@@ -52,7 +52,8 @@ impl FromRequestParts<Arc<Shared>> for Visit {
         };
         let known = shared.desk.projects().await;
         let known = known.map_err(|refusal| refuse(StatusCode::INTERNAL_SERVER_ERROR, &refusal))?;
-        let projects: Vec<Place> = known.into_iter().map(|(key, slug)| Place { slug, key: key.to_string() }).collect();
+        let place = |(key, slug): (ProjectKey, String)| Place { slug, key: key.to_string(), waiting: 0 };
+        let projects: Vec<Place> = known.into_iter().map(place).collect();
         let project = match slug(parts.uri.path()) {
             None => None,
             Some(slug) => match projects.iter().find(|place| place.slug == slug) {
@@ -67,7 +68,7 @@ impl FromRequestParts<Arc<Shared>> for Visit {
             None => address(&parts.uri),
             Some(form) => form.back().map_or_else(|| format!("{}/", base(project.as_ref())), str::to_owned),
         };
-        Ok(Visit {
+        let visit = Visit {
             shared: shared.clone(),
             projects,
             project,
@@ -79,7 +80,8 @@ impl FromRequestParts<Arc<Shared>> for Visit {
             flash: if is_of_a_script(parts) { None } else { session.said() },
             slot: parts.extensions.get::<Slot>().cloned().unwrap_or_default(),
             session,
-        })
+        };
+        Ok(visit.counted().await)
     }
 }
 
@@ -118,9 +120,30 @@ fn is_of_a_script(parts: &Parts) -> bool {
 }
 
 impl Visit {
+    /// With what waits in each project. Now sees for itself what waits in its own, and the list of projects what does in all.
+    async fn counted(mut self) -> Self {
+        let is_now = self.path == format!("{}/", self.base());
+        if let Some(shown) = self.project.as_ref().filter(|_| self.is_look) {
+            if !is_now {
+                waiting::look_at(&self.shared, shown).await;
+            }
+            waiting::look_around(&self.shared, &self.projects, shown);
+        }
+        self.recount();
+        self
+    }
+
+    /// What is known by now of what waits in each project.
+    pub fn recount(&mut self) {
+        for place in &mut self.projects {
+            place.waiting = self.shared.waiting.of(place);
+        }
+    }
+
     pub fn frame(&self, here: Screen) -> Frame<'_> {
         Frame {
-            project: self.project.clone(),
+            // What waits in the one that is shown may have been seen since.
+            project: self.project.clone().map(|place| Place { waiting: self.shared.waiting.of(&place), ..place }),
             projects: &self.projects,
             here,
             nonce: &self.nonce,
@@ -175,6 +198,9 @@ impl Visit {
     /// Does something. The same key does it once, however often the form is sent.
     pub async fn act(&self, request: Request, command: &str, key: Option<&str>) -> Answer {
         let mut answer = self.ask(request, command, self.said(key), false).await;
+        if let Some(place) = &self.project {
+            self.shared.waiting.changed(place);
+        }
         if let Some(late) = answer.late.take() {
             self.slot.put(late);
         }

@@ -82,9 +82,29 @@ impl Frame<'_> {
         !self.csrf.is_empty()
     }
 
-    /// The project that is shown, and others that can be.
-    pub fn switched(&self) -> &[Place] {
-        &self.projects[..self.projects.len().min(SWITCHED)]
+    /// The project that is shown, and others that can be; those first in which something waits for the human.
+    pub fn switched(&self) -> Vec<&Place> {
+        let mut places: Vec<&Place> = self.waiting_first();
+        places.sort_by_key(|place| !self.is_shown(place));
+        places.truncate(SWITCHED);
+        places
+    }
+
+    /// All projects, those first in which something waits for the human.
+    pub fn waiting_first(&self) -> Vec<&Place> {
+        let mut places: Vec<&Place> = self.projects.iter().collect();
+        places.sort_by_key(|place| place.waiting == 0);
+        places
+    }
+
+    /// How many decisions wait in the project that is shown.
+    pub fn waiting(&self) -> usize {
+        self.project.as_ref().map_or(0, |place| place.waiting)
+    }
+
+    /// And how many in all the others.
+    pub fn waiting_elsewhere(&self) -> usize {
+        self.projects.iter().filter(|place| !self.is_shown(place)).map(|place| place.waiting).sum()
     }
 
     pub fn is_shown(&self, place: &Place) -> bool {

@@ -4,8 +4,8 @@
 use std::fmt::Display;
 
 use askama::{Result, Values, filter_fn};
-use relay_core::domain::time::Timestamp;
 use relay_core::domain::plain;
+use relay_core::domain::time::Timestamp;
 
 use super::words;
 

@@ -16,7 +16,7 @@ pub mod projects;
 pub mod replay;
 pub mod reservations;
 #[cfg(test)]
-mod samples;
+pub(super) mod samples;
 pub mod search;
 pub mod talk;
 #[cfg(test)]

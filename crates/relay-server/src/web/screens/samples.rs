@@ -27,8 +27,8 @@ pub fn ago(minutes: i64) -> Timestamp {
 }
 
 pub fn places() -> Vec<Place> {
-    let place = |slug: &str, key: &str| Place { slug: slug.to_owned(), key: key.to_owned() };
-    vec![place("repo-1a2b3c4d", "/home/you/shop"), place("website-99aa00bb", "/home/you/website")]
+    let place = |slug: &str, key: &str, waiting| Place { slug: slug.to_owned(), key: key.to_owned(), waiting };
+    vec![place("repo-1a2b3c4d", "/home/you/shop", 2), place("website-99aa00bb", "/home/you/website", 1)]
 }
 
 /// Calls with a frame of the first project.

@@ -627,3 +627,42 @@ fn nobody_is_asked_to_try_again_for_an_agent_that_is_not_there() {
     assert!(!shown(Code::AgentNotRegistered).contains("the same request"));
     assert!(shown(Code::InboxFull).contains("Make the same request again"));
 }
+
+#[test]
+fn what_waits_is_said_in_the_title_the_navigation_and_the_switcher() {
+    let page = framed(Screen::Threads, "/t", None, |frame| threads::page(frame, &[], None));
+    assert!(page.contains("<title>(2) shop — Threads · relay</title>"), "{page}");
+    assert!(page.contains(">Now <span class=\"count\" title=\"Decisions that wait for you\">2</span></a>"), "{page}");
+    assert!(
+        page.contains(">1 elsewhere</span></summary>") && page.contains("website <span class=\"count\">· 1 waiting")
+    );
+    assert!(!page.contains("shop <span class=\"count\">"), "that of this project stands beside Now");
+    let mut places = samples::places();
+    let all = |places: &[crate::web::frame::Place]| {
+        framed(Screen::Projects, "/", None, |frame| {
+            projects::page(&Frame { project: None, projects: places, ..*frame })
+        })
+    };
+    places[0].waiting = 0;
+    let (shop, website) = (all(&places).find("/home/you/shop"), all(&places).find("/home/you/website"));
+    assert!(website < shop && all(&places).contains("1 waiting for you"), "{}", all(&places));
+    places[1].waiting = 0;
+    assert!(all(&places).contains("<title>Projects · relay</title>") && !all(&places).contains("waiting for you"));
+}
+
+/// Of many projects the switcher shows those in which something waits, and always the one that is shown.
+#[test]
+fn the_switcher_has_what_waits_and_what_is_shown() {
+    let place = |number: usize| crate::web::frame::Place {
+        slug: format!("p{number:02}"),
+        key: format!("/srv/p{number:02}"),
+        waiting: usize::from(number == 48),
+    };
+    let places: Vec<_> = (0..50).map(place).collect();
+    framed(Screen::Now, "/", None, |frame| {
+        let frame = Frame { project: Some(places[33].clone()), projects: &places, ..*frame };
+        let shown: Vec<&str> = frame.switched().iter().map(|place| place.slug.as_str()).collect();
+        assert_eq!((shown.len(), &shown[..3]), (20, ["p33", "p48", "p00"].as_slice()));
+        String::new()
+    });
+}
