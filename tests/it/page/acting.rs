@@ -165,6 +165,26 @@ fn an_error_speaks_of_the_page_and_not_of_a_shell() {
     }
     let page = person.post("send", &[("subject", "S"), ("body", "b"), ("thread", "bd-1")]).text;
     assert!(page.contains("nobody is chosen") && !page.contains("--to") && !page.contains("--help"), "{page}");
+    let letter = [("to", "BlueLake"), ("subject", "S"), ("body", "b"), ("thread", "bd-1")];
+    let with = |field: (&'static str, &'static str)| {
+        letter.map(|(name, value)| if name == field.0 { field } else { (name, value) }).to_vec()
+    };
+    for (action, fields, said) in [
+        ("send", [&letter[..], &[("ack_within", "0s")]].concat(), "within which an ack is asked for"),
+        ("send", with(("subject", "")), "needs a subject"),
+        ("send", [&with(("to", "@thread"))[..3], &[]].concat(), "@thread needs a thread"),
+        ("release", vec![("id", "7"), ("why", " ")], "a reason why is a sentence"),
+        ("release", vec![("why", "w")], "say what to release"),
+        ("link", vec![("answer", "accept")], "name somebody as the target"),
+    ] {
+        let page = unescaped(&person.post(action, &fields).text);
+        let alarm = page.split("role=\"alert\"").nth(1).unwrap_or_else(|| panic!("{action} went well: {page}"));
+        let alarm = alarm.split("</section>").next().unwrap();
+        assert!(alarm.contains(said) && !alarm.contains("--"), "{action} {fields:?}: {alarm}");
+    }
+    let path = format!("{}/history?path=src&kind=message_sent", person.place());
+    let page = unescaped(&person.get(&path).text);
+    assert!(page.contains("a path is about claims") && !page.contains("--path"), "{page}");
 }
 
 /// A form that is sent twice, by an impatient hand or by a browser that loads a page anew.

@@ -278,7 +278,7 @@ impl Ledger<'_> {
                 Breadth::Files { taken, of } => format!("{taken} of {of} files"),
             };
             let who = claim.holder.as_str();
-            let text = format!("{who} holds {takes} with {}; `--keep PATTERN` narrows it", claim.pattern);
+            let text = format!("{who} holds {takes} with {}; a release can keep a part of it", claim.pattern);
             let pay = self.back(claim, "it takes too much; claim what you edit");
             debt.push(self.item("broad_claim", who, text, Some(claim.id), &pay));
             if debt.len() == self.limit {

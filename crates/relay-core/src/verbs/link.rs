@@ -53,8 +53,10 @@ pub fn begin(ctx: &Ctx<'_>, input: &Input) -> Result<Begun> {
     if input.list {
         return list(ctx).map(Begun::Done);
     }
-    let target =
-        input.target.as_ref().ok_or_else(|| Code::InputInvalid.refuse("name somebody with --target, or say --list"))?;
+    let target = input
+        .target
+        .as_ref()
+        .ok_or_else(|| Code::InputInvalid.refuse("name somebody as the target, or ask for the list"))?;
     if target.is_human() {
         return Err(Code::InputInvalid.refuse("the human needs no link: everybody may write to the human"));
     }

@@ -124,7 +124,8 @@ impl Key {
     pub fn said(text: Option<&str>, random: &dyn Random) -> Result<Self> {
         match text {
             Some(text) if text.is_empty() || text.len() > 200 || text.chars().any(char::is_control) => {
-                Err(Code::InputInvalid.refuse("--idempotency-key is 1 to 200 bytes of text without control characters"))
+                Err(Code::InputInvalid
+                    .refuse("an idempotency key is 1 to 200 bytes of text without control characters"))
             }
             Some(text) => Ok(Key { text: text.to_owned(), chosen: true }),
             None => Ok(Key { text: crate::domain::event::hex(&random.bytes()), chosen: false }),
@@ -340,7 +341,7 @@ pub fn run(ctx: &Ctx<'_>, request: &Request) -> Result<Done> {
 /// A reason is a sentence, where one is given.
 fn check_why(why: Option<&str>) -> Result<()> {
     if why.is_some_and(|why| why.trim().is_empty() || why.len() > WHY_BYTES) {
-        return Err(Code::InputInvalid.refuse(format!("--why is a sentence of 1 to {WHY_BYTES} bytes")));
+        return Err(Code::InputInvalid.refuse(format!("a reason why is a sentence of 1 to {WHY_BYTES} bytes")));
     }
     Ok(())
 }

@@ -129,9 +129,9 @@ fn subject(position: &Position, draft: &Draft<'_>) -> Result<String> {
         }
         (None, Some(inherited)) => Ok(inherited),
         (None, None) if position.thread.as_ref().is_some_and(|thread| thread.messages > 0) => {
-            Err(Code::InputInvalid.refuse("the subject of this thread was erased, or is not for you; give --subject"))
+            Err(Code::InputInvalid.refuse("the subject of this thread was erased, or is not for you; give one"))
         }
-        (None, None) => Err(Code::InputInvalid.refuse("a message that opens a thread needs --subject")),
+        (None, None) => Err(Code::InputInvalid.refuse("a message that opens a thread needs a subject")),
     }
 }
 

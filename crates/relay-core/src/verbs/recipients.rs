@@ -127,7 +127,8 @@ fn members(
         return Ok(agents);
     }
     let Some(thread) = place.thread else {
-        return Err(Code::InputInvalid.refuse("@thread needs --thread or --reply-to: a new thread has no members yet"));
+        return Err(Code::InputInvalid
+            .refuse("@thread needs a thread, or a message that is answered: a new thread has no members yet"));
     };
     for party in writing.tx.members(thread)? {
         match party.agent().map(|name| writing.tx.agent(name)).transpose()?.flatten() {

@@ -87,13 +87,13 @@ fn check(input: &Input) -> Result<()> {
     let invalid = |why: &str| Err(Code::InputInvalid.refuse(why));
     let names_something = !input.patterns.is_empty() || !input.id.is_empty() || input.reason.is_some();
     if !names_something && !input.all && input.renew.is_none() {
-        return invalid("say what to release: a pattern, --id N, --reason THREAD or --all");
+        return invalid("say what to release: a pattern, an id, the thread that is the reason, or all");
     }
     if input.done && input.reason.is_none() {
         return invalid("--done closes the thread that --reason names");
     }
     if input.force != input.why.is_some() {
-        return invalid("--force and --why TEXT belong together: the holder is told why");
+        return invalid("force and why belong together: the holder is told why");
     }
     if input.force && (input.all || !input.keep.is_empty() || input.renew.is_some() || input.done) {
         return invalid("--force takes claims named by pattern or --id, and nothing else");

@@ -94,10 +94,10 @@ fn check(input: &Input, limits: &Limits) -> Result<()> {
         check_subject(subject, limits)?;
     }
     if input.ack_within.is_some_and(|within| within <= Span::millis(0)) {
-        return invalid("--ack-within must be longer than nothing".to_owned());
+        return invalid("the time within which an ack is asked for must be longer than nothing".to_owned());
     }
     if named(input).next().is_none() && input.reply_to.is_none() {
-        return invalid("nobody is named; say --to NAME, --to @thread or --to @all".to_owned());
+        return invalid("nobody is named; it can go to a NAME, to @thread or to @all".to_owned());
     }
     check_names(input, limits)
 }
@@ -312,7 +312,7 @@ fn outgoing(writing: &Writing<'_>, input: &Input) -> Result<Outgoing> {
     };
     let inherited = post::thread(writing, &thread)?.and_then(|thread| thread.subject);
     let subject = input.subject.clone().or_else(|| parent.and_then(|parent| parent.subject)).or(inherited);
-    let subject = subject.ok_or_else(|| Code::InputInvalid.refuse("a message that opens a thread needs --subject"))?;
+    let subject = subject.ok_or_else(|| Code::InputInvalid.refuse("a message that opens a thread needs a subject"))?;
     Ok(Outgoing { input: input.clone(), thread, subject, wanted: wanted(writing, input)? })
 }
 

@@ -56,8 +56,10 @@ impl<'a> Sieve<'a> {
             let wanted = if kinds.is_empty() { CLAIMS.to_vec() } else { kinds };
             kinds = wanted.into_iter().filter(|kind| CLAIMS.contains(kind)).collect();
             if kinds.is_empty() {
-                return Err(Code::InputInvalid
-                    .refuse(format!("--path is about claims, and their kinds are {}", CLAIMS.join(", "))));
+                return Err(Code::InputInvalid.refuse(format!(
+                    "a path is about claims, and the kinds of their events are {}",
+                    CLAIMS.join(", ")
+                )));
             }
         }
         Ok(Sieve {
