@@ -1,15 +1,16 @@
 //! Contested claims: pairs of live claims that share a path. Each pair is told once per side until it changes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Ctx;
 use crate::domain::agent::Agent;
 use crate::domain::event::{Number, Told};
+use crate::domain::name::AgentName;
 use crate::domain::pattern::Pattern;
 use crate::domain::reservation::{self, Reservation};
 use crate::domain::time::Timestamp;
 use crate::store::{Facts, Result};
-use crate::wire::v1::ContestedShape;
+use crate::wire::v1::{ClaimShape, ContestedShape};
 
 /// What an agent has not been told yet, and what will have been told once the answer is written out.
 pub(super) struct News {
@@ -21,6 +22,8 @@ pub(super) struct News {
 
 /// More pairs than there are.
 pub(super) const ALL: usize = 1_000_000_000;
+/// Whoever looks is told of no more: two who claim the same a thousand times each make a million.
+pub(super) const COUNTED: usize = 5_000;
 
 /// An example is searched for anew at every look, and what that takes grows with the square of the patterns' length: two that
 /// are longer together contest without one.
@@ -51,6 +54,18 @@ pub(super) fn pairs(
         }
     }
     Ok(pairs)
+}
+
+/// Which of these claims are contested now.
+pub(super) fn of(facts: &dyn Facts, claims: &[ClaimShape], now: Timestamp) -> Result<Vec<Number>> {
+    let holders: BTreeSet<&str> = claims.iter().map(|claim| claim.holder.as_str()).collect();
+    let mut contested = HashSet::new();
+    for holder in holders {
+        if let Some(agent) = facts.agent(&AgentName::parse(holder)?)? {
+            contested.extend(pairs(facts, &agent, now, COUNTED)?.iter().map(|(mine, _)| mine.id));
+        }
+    }
+    Ok(claims.iter().map(|claim| claim.id).filter(|id| contested.contains(id)).collect())
 }
 
 pub(super) fn news(ctx: &Ctx<'_>, facts: &dyn Facts, agent: &Agent, now: Timestamp) -> Result<News> {

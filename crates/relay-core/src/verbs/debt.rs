@@ -42,8 +42,6 @@ impl DebtItem {
     }
 }
 
-/// Pairs that contest each other are counted no further than this: two who claim the same a thousand times each make a million.
-pub(super) const CONTESTS: usize = 5_000;
 /// More links than anybody has.
 const LINKS: usize = 1_000_000;
 
@@ -64,7 +62,7 @@ pub(super) struct Everybody {
 pub(super) struct Contests {
     /// No more of them than anybody is told of.
     pub told: Vec<Contest>,
-    /// How many pairs there are, counted up to `CONTESTS`, and which claims are in one of them.
+    /// How many pairs there are, counted up to `contested::COUNTED`, and which claims are in one of them.
     pub pairs: HashSet<(Number, Number)>,
     pub claims: HashSet<Number>,
 }
@@ -221,7 +219,7 @@ impl Ledger<'_> {
     fn contests(&self, agents: &[Agent]) -> Result<Contests> {
         let mut contests = Contests::default();
         for agent in agents {
-            let among = CONTESTS.saturating_sub(contests.pairs.len());
+            let among = contested::COUNTED.saturating_sub(contests.pairs.len());
             for (mine, theirs) in contested::pairs(self.facts, agent, self.ctx.now, among)? {
                 if !contests.pairs.insert((mine.id.min(theirs.id), mine.id.max(theirs.id))) {
                     continue;

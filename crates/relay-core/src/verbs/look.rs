@@ -12,12 +12,10 @@ mod status;
 mod traffic;
 mod tree;
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::actor::{self, Actor};
-use super::debt::{CONTESTS, DebtItem};
+use super::debt::DebtItem;
 use super::prepare::{self, ThreadView};
 use super::writing::{Told, signals_for};
 use super::{Ctx, Done, Outcome as Any, contested, crossing, link, poll};
@@ -361,23 +359,12 @@ impl Looking<'_> {
         let mut reservations: Vec<ClaimShape> = held.into_iter().filter(|claim| claim.id > after).collect();
         let more = reservations.len() > self.limit;
         reservations.truncate(self.limit);
-        let contested = then.map_or_else(|| self.contested(&reservations), Ok)?;
-        let contested = reservations.iter().map(|claim| claim.id).filter(|id| contested.contains(id)).collect();
+        let contested = match then {
+            Some(then) => reservations.iter().map(|claim| claim.id).filter(|id| then.contains(id)).collect(),
+            None => contested::of(self.facts, &reservations, self.ctx.now)?,
+        };
         let after = reservations.last().map(|claim| claim.id).filter(|_| more);
         Ok(Outcome::Reservations { reservations, contested, total, after })
-    }
-
-    /// Claims of these holders that are contested now.
-    fn contested(&self, claims: &[ClaimShape]) -> Result<BTreeSet<Number>> {
-        let holders: BTreeSet<&str> = claims.iter().map(|claim| claim.holder.as_str()).collect();
-        let mut found = BTreeSet::new();
-        for holder in holders {
-            if let Some(agent) = self.facts.agent(&AgentName::parse(holder)?)? {
-                let pairs = contested::pairs(self.facts, &agent, self.ctx.now, CONTESTS)?;
-                found.extend(pairs.iter().map(|(mine, _)| mine.id));
-            }
-        }
-        Ok(found)
     }
 
     fn live(&self, claims: &[Reservation]) -> Vec<ClaimShape> {

@@ -7,7 +7,7 @@ use super::reserve;
 use super::start;
 use super::wanted::Wanted;
 use super::writing::{Told, Who, Writing, write_as};
-use super::{Caller, Ctx, Done, Outcome as Any, post};
+use super::{Caller, Ctx, Done, Outcome as Any, contested, post};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::event::{Happened, Number};
 use crate::domain::limits::Limits;
@@ -174,6 +174,9 @@ pub struct ThreadView {
     pub before: Option<Number>,
     pub acks_owed: Vec<OwedAck>,
     pub reservations: Vec<ClaimShape>,
+    /// Those of them that share a path with somebody else's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contested: Vec<Number>,
 }
 
 /// What a viewer sees of a thread without opening a message.
@@ -257,10 +260,11 @@ pub(super) fn thread_view(
         }
     }
     let messages = within_budget(facts, &page, viewer)?;
-    let reservations =
+    let reservations: Vec<ClaimShape> =
         facts.claims_for(&id)?.iter().filter(|claim| claim.is_live(ctx.now)).map(ClaimShape::from).collect();
+    let contested = contested::of(facts, &reservations, ctx.now)?;
     let before = messages.first().map(|oldest| oldest.id).filter(|_| has_older);
-    Ok(Some(ThreadView { thread, participants, messages, before, acks_owed, reservations }))
+    Ok(Some(ThreadView { thread, participants, messages, before, acks_owed, reservations, contested }))
 }
 
 /// The last envelopes before a number that the viewer sees, oldest first, and whether it sees older ones. What it does not see is

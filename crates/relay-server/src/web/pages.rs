@@ -23,7 +23,7 @@ use super::screens::{
     agent, agents, contacts, history, message, now, projects, replay, reservations, search, talk, thread, threads,
     write,
 };
-use super::seen::{Seen, noun};
+use super::seen::{Listed, Seen, noun};
 use super::visit::Visit;
 use super::{refused, shown, waiting};
 use crate::http::{Shared, answers};
@@ -112,8 +112,8 @@ async fn one_thread(visit: Visit, Path((_, id)): Path<(String, String)>) -> Resp
         let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&["thread", &id]) };
         match visit.look(input).await? {
             Outcome::Thread(view) => {
-                let status = if view.reservations.is_empty() { None } else { Some(visit.status().await?) };
-                Ok(move |frame: &Frame<'_>| thread::page(frame, &view, status.as_deref()))
+                let agents = if view.reservations.is_empty() { Vec::new() } else { visit.agents().await? };
+                Ok(move |frame: &Frame<'_>| thread::page(frame, &view, &agents))
             }
             _ => visit.strange(),
         }
@@ -176,8 +176,9 @@ async fn one_agent(visit: Visit, Path((_, name)): Path<(String, String)>) -> Res
         let (status, held) = (visit.status().await?, visit.claims_of(&agent.name).await?);
         let events = visit.events(newest).await?.events;
         Ok(move |frame: &Frame<'_>| {
-            let (claims, total) = (held.claims.as_slice(), held.total);
-            agent::page(frame, &About { agent: &agent, status: &status, claims, total, events: &events })
+            let Listed { claims, contested, total, .. } = &held;
+            let about = About { agent: &agent, status: &status, claims, contested, total: *total, events: &events };
+            agent::page(frame, &about)
         })
     };
     answer(&visit, Screen::Agents, seen.await)
@@ -199,9 +200,9 @@ async fn list_of_claims(visit: Visit) -> Response {
     let seen = async {
         let what = if path.is_empty() { noun(&["reservations"]) } else { noun(&["reservations", &path]) };
         let input = Input { after: visit.number("after")?, limit: Some(visit.most(PAGE)), ..what };
-        Seen::Ok((visit.claims(input).await?, visit.status().await?))
+        Seen::Ok((visit.claims(input).await?, visit.agents().await?))
     };
-    let (held, status) = match seen.await {
+    let (held, agents) = match seen.await {
         Ok(seen) => seen,
         Err(failure) => {
             return mend(&visit, Screen::Reservations, &failure, |frame, trouble| {
@@ -209,8 +210,8 @@ async fn list_of_claims(visit: Visit) -> Response {
             });
         }
     };
-    let (claims, total, after) = (held.claims.as_slice(), held.total, held.after);
-    let listed = Claims { path: &path, claims, total, after, status: &status };
+    let Listed { claims, contested, total, after } = &held;
+    let listed = Claims { path: &path, claims, contested, total: *total, after: *after, agents: &agents };
     answer(&visit, Screen::Reservations, Ok(|frame: &Frame<'_>| reservations::page(frame, &listed)))
 }
 

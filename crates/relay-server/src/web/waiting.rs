@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use relay_core::domain::name::ProjectKey;
 use relay_core::domain::time::Span;
@@ -24,6 +25,9 @@ const BETWEEN: Span = Span::seconds(3);
 /// The list of all projects is shown after this time, also where not all were looked into.
 const PATIENCE: Span = Span::seconds(1);
 
+/// A project that does not answer within this time keeps nobody: neither a page nor the list.
+const LOOK: Duration = Duration::from_secs(1);
+
 #[derive(Default)]
 pub struct Waiting(Mutex<Known>);
 
@@ -37,7 +41,7 @@ struct Known {
 
 /// What only the human can settle.
 fn decisions(status: &Status) -> usize {
-    status.for_the_human.len() + status.contacts_waiting + status.questions.len()
+    status.for_the_human_total + status.contacts_waiting + status.questions.len()
 }
 
 impl Waiting {
@@ -117,7 +121,8 @@ async fn look_into(shared: &Arc<Shared>, place: &Place) {
     let caller = Caller::human(shared.config.owner.clone());
     let request = Request::Look(noun(&["status"]));
     let ask = Ask { request, command: "look".to_owned(), said, caller, key, is_glance: true };
-    if let Body::Done(done) = shared.desk.ask(ask).await.body
+    if let Ok(answer) = tokio::time::timeout(LOOK, shared.desk.ask(ask)).await
+        && let Body::Done(done) = answer.body
         && let Outcome::Look(look::Outcome::Status(status)) = done.outcome
     {
         shared.waiting.seen(place, &status, shared.desk.monotonic());

@@ -43,7 +43,7 @@ fn decisions(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
         propose(text, status, &["relay", "message", &id, "--agent", "human"], page);
         propose(text, status, &reply(&id), page);
     }
-    more(text, status.for_the_human.len(), ITEMS, "relay poll --agent human", page);
+    more(text, status.for_the_human_total, ITEMS, "relay poll --agent human", page);
     for request in now.requests.iter().take(ITEMS) {
         let why = request.why.as_deref().map(|why| format!(": {}", escape_line(why))).unwrap_or_default();
         let _ = writeln!(text, "{} asks {} for contact{why}", request.from.bold(), request.to.bold());
@@ -163,7 +163,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 fn claims(text: &mut String, status: &Status, now: &Now, page: &Page<'_>) {
-    let contested = match status.contested.len() {
+    let contested = match status.contested_total {
         0 => String::new(),
         pairs => format!(", {}", count(pairs, "contested pair")),
     };

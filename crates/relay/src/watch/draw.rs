@@ -57,7 +57,7 @@ fn header(seen: &Seen) -> Line<'static> {
     let agents = &seen.status.agents;
     let of = |word: &str| agents.iter().filter(|agent| life(agent) == word).count();
     let overdue = seen.now.acks.iter().filter(|ack| ack.overdue).count();
-    let (decide, pairs) = (panes::total(Pane::Decide, seen), seen.status.contested.len());
+    let (decide, pairs) = (panes::total(Pane::Decide, seen), seen.status.contested_total);
     let pressing = [
         (decide, format!("{decide} to decide")),
         (overdue, format!("{overdue} overdue")),

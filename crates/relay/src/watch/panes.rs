@@ -54,7 +54,7 @@ pub fn first(seen: &Seen) -> Pane {
 pub fn total(pane: Pane, seen: &Seen) -> usize {
     let (status, now) = (&seen.status, &seen.now);
     match pane {
-        Pane::Decide => status.for_the_human.len() + now.requests.len() + status.questions.len(),
+        Pane::Decide => status.for_the_human_total + now.requests.len() + status.questions.len(),
         Pane::Agents => status.agents.len(),
         Pane::Claims => status.live_claims,
         Pane::Owed => now.acks_total + now.waits.len() + debt(seen).count(),

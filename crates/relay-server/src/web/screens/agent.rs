@@ -1,6 +1,7 @@
 //! One agent: what it is at, what it holds and owes, what it did last, and how to stop it.
 
 use askama::Template;
+use relay_core::domain::event::Number;
 use relay_core::verbs::debt::DebtItem;
 use relay_core::verbs::look::{AckShape, Busy, Status, WaitShape};
 use relay_core::wire::v1::{AgentShape, ClaimShape, EventShape};
@@ -18,6 +19,7 @@ pub struct About<'a> {
     pub status: &'a Status,
     /// Its live claims, and how many there are with those that are not shown.
     pub claims: &'a [ClaimShape],
+    pub contested: &'a [Number],
     pub total: usize,
     /// What it did last, the newest first.
     pub events: &'a [EventShape],
@@ -58,7 +60,7 @@ pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
         waits: now.iter().flat_map(|now| &now.waits).filter(|wait| is_it(&wait.who)).collect(),
         acks,
         debt,
-        claims: held(about.claims, about.status),
+        claims: held(about.claims, about.contested, &about.status.agents),
         total: about.total,
         events: about.events.iter().map(Told::of).collect(),
     })

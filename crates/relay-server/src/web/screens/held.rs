@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use relay_core::verbs::look::Status;
-use relay_core::wire::v1::ClaimShape;
+use relay_core::domain::event::Number;
+use relay_core::wire::v1::{AgentShape, ClaimShape};
 
 pub struct Held<'a> {
     pub claim: &'a ClaimShape,
@@ -11,10 +11,8 @@ pub struct Held<'a> {
     pub silent: bool,
 }
 
-pub fn held<'a>(claims: &'a [ClaimShape], status: &Status) -> Vec<Held<'a>> {
-    let contested: HashSet<u64> = status.contested.iter().flat_map(|pair| [pair.mine, pair.id]).collect();
-    let alive: HashSet<&str> =
-        status.agents.iter().filter(|agent| agent.alive).map(|agent| agent.name.as_str()).collect();
+pub fn held<'a>(claims: &'a [ClaimShape], contested: &[Number], agents: &[AgentShape]) -> Vec<Held<'a>> {
+    let alive: HashSet<&str> = agents.iter().filter(|agent| agent.alive).map(|agent| agent.name.as_str()).collect();
     let held = |claim: &'a ClaimShape| Held {
         claim,
         contested: contested.contains(&claim.id),

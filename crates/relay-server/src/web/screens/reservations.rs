@@ -2,8 +2,7 @@
 
 use askama::Template;
 use relay_core::domain::event::Number;
-use relay_core::verbs::look::Status;
-use relay_core::wire::v1::ClaimShape;
+use relay_core::wire::v1::{AgentShape, ClaimShape};
 
 use super::held::{Held, held};
 use super::trouble::Trouble;
@@ -15,11 +14,13 @@ pub struct Claims<'a> {
     /// Empty where all are shown.
     pub path: &'a str,
     pub claims: &'a [ClaimShape],
+    pub contested: &'a [Number],
     /// Of those that were asked for, on this page or not.
     pub total: usize,
     /// There are more after this number.
     pub after: Option<Number>,
-    pub status: &'a Status,
+    /// Everybody, since it counts who of the holders is alive.
+    pub agents: &'a [AgentShape],
 }
 
 #[derive(Template)]
@@ -36,8 +37,8 @@ struct Screen<'a> {
 }
 
 pub fn page(frame: &Frame<'_>, asked: &Claims<'_>) -> String {
-    let Claims { path, claims, total, after, status } = *asked;
-    let (claims, is_further) = (held(claims, status), frame.is_further());
+    let Claims { path, claims, contested, total, after, agents } = *asked;
+    let (claims, is_further) = (held(claims, contested, agents), frame.is_further());
     text(&Screen { frame, path, claims, total, after, is_further, trouble: None })
 }
 

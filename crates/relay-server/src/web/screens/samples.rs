@@ -149,6 +149,7 @@ pub fn thread(words: &Words) -> ThreadView {
         before: Some(41),
         acks_owed: vec![OwedAck { message: 41, by: "GreenHill".to_owned(), to: words.name.to_owned(), overdue: true }],
         reservations: vec![claim(12, words.path, words.name, true, words)],
+        contested: vec![12],
     }
 }
 

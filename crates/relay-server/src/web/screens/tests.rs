@@ -22,10 +22,23 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
     let claims = samples::claims(words);
     let events = samples::events(words);
     let shown = |here, path: &str, page: &dyn Fn(&Frame<'_>) -> String| framed(here, path, None, page);
-    let about =
-        agent::About { agent: &status.agents[0], status: &status, claims: &claims[..1], total: 1, events: &events };
+    let about = agent::About {
+        agent: &status.agents[0],
+        status: &status,
+        claims: &claims[..1],
+        contested: &[12],
+        total: 1,
+        events: &events,
+    };
     let path = words.path;
-    let listed = reservations::Claims { path, claims: &claims, total: 600, after: Some(18), status: &status };
+    let listed = reservations::Claims {
+        path,
+        claims: &claims,
+        contested: &[12],
+        total: 600,
+        after: Some(18),
+        agents: &status.agents,
+    };
     let filter = EventFilter {
         kind: vec!["message_sent".to_owned()],
         by: Some(words.name.to_owned()),
@@ -53,7 +66,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
         ("threads", shown(Screen::Threads, "/t", &|frame| threads::page(frame, &[samples::shape(words)], Some(7)))),
         (
             "thread",
-            shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words), Some(&status))),
+            shown(Screen::Threads, "/t/1", &|frame| thread::page(frame, &samples::thread(words), &status.agents)),
         ),
         ("message", shown(Screen::Threads, "/m/45", &|frame| message::page(frame, &letter))),
         ("search", shown(Screen::Search, "/s", &|frame| search::page(frame, words.text, &samples::search(words)))),
@@ -183,14 +196,14 @@ fn where_nothing_is_a_screen_says_what_to_do() {
     let none = Events { events: Vec::new(), cursor: 0, before: None, layout: Default::default() };
     let day = Day { first: None, last: None, hours: vec![0; 24], earlier: None, ..samples::day() };
     let nobody = Traffic { traffic: Vec::new(), since: None };
-    let listed = reservations::Claims { path: "", claims: &[], total: 0, after: None, status: &status };
+    let listed = reservations::Claims { path: "", claims: &[], contested: &[], total: 0, after: None, agents: &[] };
     let silent = ThreadView { messages: Vec::new(), before: None, ..samples::thread(&PLAIN) };
     let shown = |page: &dyn Fn(&Frame<'_>) -> String| framed(Screen::Now, "/", None, page);
     for page in [
         shown(&|frame| now::page(frame, &status, 1, &[])),
         shown(&|frame| projects::page(&Frame { project: None, projects: &[], key: frame.key, ..*frame })),
         shown(&|frame| threads::page(frame, &[], None)),
-        shown(&|frame| thread::page(frame, &silent, None)),
+        shown(&|frame| thread::page(frame, &silent, &[])),
         shown(&|frame| search::page(frame, "", &Search::default())),
         shown(&|frame| search::page(frame, "words", &Search::default())),
         shown(&|frame| agents::page(frame, &[], "", 1)),
@@ -247,12 +260,12 @@ fn the_words_that_were_looked_for_are_marked() {
 #[test]
 fn a_reply_goes_to_whoever_asked_and_acknowledges_it() {
     let view = samples::thread(&PLAIN);
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, None));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, &[]));
     assert!(page.contains("name=\"reply_to\" value=\"45\"") && page.contains("name=\"ack\" value=\"45\""));
     assert!(page.contains("<option value=\"RedForest\">RedForest, who asked in #45"));
     let mut settled = view;
     settled.messages.pop();
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &settled, None));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &settled, &[]));
     assert!(page.contains("name=\"reply_to\" value=\"44\"") && !page.contains("name=\"ack\""));
 }
 
@@ -261,7 +274,7 @@ fn a_question_of_an_older_page_is_answered_and_found() {
     let mut view = samples::thread(&PLAIN);
     view.messages.pop();
     view.acks_owed.push(OwedAck { message: 9, by: "human".to_owned(), to: "GreenHill".to_owned(), overdue: false });
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, None));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, &[]));
     assert!(page.contains("Answer #9") && page.contains("name=\"reply_to\" value=\"9\""), "{page}");
     assert!(page.contains("name=\"ack\" value=\"9\"") && page.contains("<option value=\"GreenHill\">GreenHill, who"));
     // What this page has is found on it, and the rest on a page of its own.
@@ -270,7 +283,7 @@ fn a_question_of_an_older_page_is_answered_and_found() {
 
 #[test]
 fn what_changes_in_a_conversation_is_live() {
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &samples::thread(&PLAIN), None));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &samples::thread(&PLAIN), &[]));
     for id in ["standing", "letters", "reply", "with", "held", "owed"] {
         assert!(page.contains(&format!(" id=\"{id}\" data-live")), "{id}");
     }
@@ -297,7 +310,7 @@ fn what_is_typed_for_one_letter_is_not_kept_for_another() {
 /// The page of an agent of a project.
 fn agent_page(status: &Status, name: &str) -> String {
     let Some(agent) = status.agents.iter().find(|agent| agent.name == name) else { panic!("nobody is called {name}") };
-    let about = agent::About { agent, status, claims: &[], total: 0, events: &[] };
+    let about = agent::About { agent, status, claims: &[], contested: &[], total: 0, events: &[] };
     framed(Screen::Agents, "/a/1", None, |frame| agent::page(frame, &about))
 }
 
@@ -398,7 +411,7 @@ fn a_question_is_shown_with_how_it_begins() {
 fn every_message_can_be_answered_and_no_answer_goes_to_another_unsaid() {
     let mut view = samples::thread(&PLAIN);
     view.messages.pop();
-    let page = |path: &str| framed(Screen::Threads, path, None, |frame| thread::page(frame, &view, None));
+    let page = |path: &str| framed(Screen::Threads, path, None, |frame| thread::page(frame, &view, &[]));
     for id in [41, 42, 43, 44] {
         assert!(page("/t/1").contains(&format!("/write?reply_to={id}&amp;thread=bd-101\"")), "{id}");
     }
@@ -411,7 +424,7 @@ fn every_message_can_be_answered_and_no_answer_goes_to_another_unsaid() {
 #[test]
 fn a_long_conversation_leads_to_its_end() {
     let mut view = samples::thread(&PLAIN);
-    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, None));
+    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, &[]));
     assert!(page(&view).contains("<a href=\"#m45\">To the newest</a>") && page(&view).contains("id=\"m45\""));
     view.messages.truncate(2);
     assert!(!page(&view).contains("To the newest"));
@@ -419,14 +432,14 @@ fn a_long_conversation_leads_to_its_end() {
 
 #[test]
 fn a_contested_claim_is_marked_beside_its_conversation() {
-    let (view, mut status) = (samples::thread(&PLAIN), samples::status(&PLAIN));
-    let held = |status: &Status| {
-        let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, Some(status)));
+    let mut view = samples::thread(&PLAIN);
+    let held = |view: &ThreadView| {
+        let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, &[]));
         page.split("id=\"held\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap_or_default().to_owned()
     };
-    assert!(held(&status).contains(">contested<"));
-    status.contested.clear();
-    assert!(held(&status).contains(PLAIN.path) && !held(&status).contains(">contested<"));
+    assert!(held(&view).contains(">contested<"));
+    view.contested.clear();
+    assert!(held(&view).contains(PLAIN.path) && !held(&view).contains(">contested<"));
 }
 
 #[test]
@@ -487,7 +500,14 @@ fn what_is_looked_for_stays_in_the_box_and_what_is_found_is_counted() {
 fn one_claim_shares_and_several_share() {
     let (status, claims) = (samples::status(&PLAIN), samples::claims(&PLAIN));
     let page = |total| {
-        let listed = reservations::Claims { path: "src", claims: &claims, total, after: None, status: &status };
+        let listed = reservations::Claims {
+            path: "src",
+            claims: &claims,
+            contested: &[],
+            total,
+            after: None,
+            agents: &status.agents,
+        };
         framed(Screen::Reservations, "/r", None, |frame| reservations::page(frame, &listed))
     };
     assert!(page(1).contains("1 live claim that shares a path") && page(2).contains("2 live claims that share a path"));
@@ -525,7 +545,7 @@ fn of_many_receipts_a_conversation_shows_those_that_are_waited_for_and_the_messa
         names.iter().map(|name| (name.as_str(), if name == "Agent299" { State::Stored } else { State::Acked }));
     let mut view = samples::thread(&PLAIN);
     view.messages = vec![samples::message(44, "BlueLake", &copies.collect::<Vec<_>>(), &PLAIN)];
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, None));
+    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, &[]));
     assert!(page.contains("and 288 more") && page.contains("not surfaced yet"), "{page}");
     let whole = framed(Screen::Threads, "/m/44", None, |frame| message::page(frame, &view.messages[0]));
     assert!(!whole.contains("288 more") && names.iter().all(|name| whole.contains(&format!("/{name}\""))));
@@ -573,7 +593,7 @@ fn a_form_that_asks_for_what_there_cannot_be_is_shown_again_as_it_was_filled_in(
 fn whoever_writes_in_a_thread_that_is_done_is_told_that_it_opens_again() {
     const SAID: &str = "This thread is done; writing reopens it.";
     let mut view = samples::thread(&PLAIN);
-    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, None));
+    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, &[]));
     assert!(!page(&view).contains(SAID));
     view.thread.done = true;
     assert!(page(&view).contains(SAID));

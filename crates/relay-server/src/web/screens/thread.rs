@@ -5,9 +5,8 @@ use relay_core::domain::delivery::State;
 use relay_core::domain::event::Number;
 use relay_core::domain::name::HUMAN;
 use relay_core::domain::time::Timestamp;
-use relay_core::verbs::look::Status;
 use relay_core::verbs::prepare::{OwedAck, ThreadView};
-use relay_core::wire::v1::{MessageShape, RecipientShape};
+use relay_core::wire::v1::{AgentShape, MessageShape, RecipientShape};
 
 use super::held::{Held, held};
 use super::{filters, first, text};
@@ -57,7 +56,8 @@ pub struct Letter<'a> {
 }
 
 /// The status says which claims are contested; it is needed where there are some.
-pub fn page(frame: &Frame<'_>, view: &ThreadView, status: Option<&Status>) -> String {
+/// The agents tell who of those that hold something for it is alive.
+pub fn page(frame: &Frame<'_>, view: &ThreadView, agents: &[AgentShape]) -> String {
     let subject = view.thread.subject.as_deref();
     let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message).in_short() };
     let letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
@@ -76,7 +76,7 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView, status: Option<&Status>) -> St
         letters,
         participants,
         others,
-        claims: status.map(|status| held(first(&view.reservations, BESIDE), status)).unwrap_or_default(),
+        claims: held(first(&view.reservations, BESIDE), &view.contested, agents),
         owed: first(&view.acks_owed, BESIDE),
         is_old,
     })
