@@ -322,12 +322,12 @@ document.addEventListener("DOMContentLoaded", () => {
   setInterval(tick, 5e3);
   const { changes } = document.body.dataset;
   if (!changes) return;
-  follow(changes);
   // Silence is no event: it is seen by looking again. Of a page that nobody sees the title still counts what waits.
   let beats = 0;
   setInterval(() => (document.hidden && ++beats % 4) || refresh(), 15e3);
-  // A browser keeps few connections to one server: a page that nobody sees gives its own back.
-  let aside = false;
+  // A browser keeps few connections to one server: a page that nobody sees takes none, and gives its own back.
+  let aside = document.hidden;
+  if (!aside) follow(changes);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden && stream) {
       stream.close();

@@ -27,6 +27,8 @@ export default async function (stage) {
   await typing(stage);
   await drafts(stage);
   await picture(stage);
+  await unseen(stage);
+  await behind(stage);
 }
 
 /** Nobody says anything for a while: that is no event, and is seen all the same. */
@@ -107,4 +109,52 @@ async function picture(stage) {
   await page.waitForFunction((count) => document.querySelectorAll("svg .edge").length > count, count);
   assert.equal(before, "none");
   assert.equal(await edges.first().evaluate((edge) => getComputedStyle(edge).fill), before);
+}
+
+/** As many as one session is told of changes at a time. */
+const PLACES = 16;
+
+/** What a browser says of a tab: the one that the tests bring along never hides any. */
+function seen(visibility) {
+  const is = (get) => ({ configurable: true, get });
+  Object.defineProperties(document, { visibilityState: is(() => visibility), hidden: is(() => visibility === "hidden") });
+  document.dispatchEvent(new Event("visibilitychange"));
+}
+
+/** A page that nobody looks at gives its connection back, however often, and takes one again when somebody does. */
+async function unseen(stage) {
+  const { page, bus } = stage;
+  const live = stage.at("live");
+  await stage.go("");
+  await page.locator("#pulse.on").waitFor();
+  await page.evaluate(() => (window.sameDocument = true));
+  for (let turn = 0; turn <= PLACES; turn += 1) {
+    const given = page.waitForEvent("requestfailed", (request) => request.url() === live);
+    await page.evaluate(seen, "hidden");
+    await given;
+    if (turn === 0) bus.relay("GreenHill", "reserve", "docs/chapter-eleven.md");
+    const taken = page.waitForResponse(live);
+    await page.evaluate(seen, "visible");
+    assert.equal((await taken).status(), 200, `turn ${turn}`);
+  }
+  await page.getByText("chapter-eleven.md").first().waitFor();
+  assert.equal(await page.evaluate(() => window.sameDocument), true, "nothing was loaded anew");
+}
+
+/** A page that is opened behind another takes no connection before somebody looks at it. */
+async function behind(stage) {
+  const page = await stage.context.newPage();
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.addInitScript(seen, "hidden");
+  await stage.go("", page);
+  const live = stage.at("live");
+  // Whatever it had asked for by itself was asked before this.
+  await page.evaluate(() => fetch("/assets/relay.css").then((style) => style.text()));
+  assert.ok(!asked.includes(live), "nobody sees it");
+  const taken = page.waitForResponse(live);
+  await page.evaluate(seen, "visible");
+  assert.equal((await taken).status(), 200);
+  await page.locator("#pulse.on").waitFor();
+  await page.close();
 }
