@@ -1,4 +1,5 @@
-//! Whose process is at the other end of a connection that comes from this machine: the kernel's list of sockets says it of each.
+//! Whose process is at the other end of a connection that comes from this machine, and whose listens: the kernel's list of sockets
+//! says it of each.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,10 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 const LISTS: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// A list that changes while it is read may miss one that is there.
 const LOOKS: usize = 3;
-/// Which words of a line say where a socket is, where it leads, and whose it is.
-const LOCAL: usize = 1;
-const REMOTE: usize = 2;
-const USER: usize = 7;
+/// The state of one that listens.
+const LISTENS: &str = "0A";
 
 /// Both ends of a connection, as the one that accepted it sees them.
 #[derive(Debug, Clone, Copy)]
@@ -20,27 +19,63 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Whether the other end is no other user's. Root could have all that we have. One that came by the loopback and that this
-    /// system does not know is the other half of a machine in two halves; one from elsewhere may be anybody's.
+    /// Whether the other end is no other user's. One that came by the loopback and that this system does not know is of whatever
+    /// it runs in; one from elsewhere may be anybody's, and so may all of them where there is no list.
     pub fn are_of_one_user(&self) -> bool {
-        match (0..LOOKS).find_map(|_| self.owner()) {
-            Some(user) => user == 0 || user == rustix::process::geteuid().as_raw(),
-            None => self.theirs.ip().to_canonical().is_loopback(),
-        }
-    }
-
-    fn owner(&self) -> Option<u32> {
-        LISTS.iter().find_map(|list| self.owner_in(&fs::read_to_string(list).ok()?))
+        let mut has_list = false;
+        let owner = (0..LOOKS).flat_map(|_| lists()).find_map(|list| {
+            has_list = true;
+            self.owner_in(&list)
+        });
+        owner.map_or(has_list && self.theirs.ip().to_canonical().is_loopback(), is_ours)
     }
 
     fn owner_in(&self, list: &str) -> Option<u32> {
-        let is_it = |words: &Vec<&str>| {
-            let is_at = |word: usize, end: SocketAddr| words.get(word).and_then(|text| place(text)) == Some(plain(end));
-            is_at(LOCAL, self.theirs) && is_at(REMOTE, self.ours)
-        };
-        let found = list.lines().map(|line| line.split_whitespace().collect()).find(is_it)?;
-        found.get(USER)?.parse().ok()
+        let (theirs, ours) = (plain(self.theirs), plain(self.ours));
+        sockets(list).find(|socket| socket.local == theirs && socket.remote == ours).map(|socket| socket.user)
     }
+}
+
+/// Whether another user's process listens there.
+pub fn is_strangers(listens: SocketAddr) -> bool {
+    lists().any(|list| listeners_in(&list, listens).any(|user| !is_ours(user)))
+}
+
+/// Whose processes listen there, by their own address or by all.
+fn listeners_in(list: &str, listens: SocketAddr) -> impl Iterator<Item = u32> {
+    let (address, port) = plain(listens);
+    let is_there = move |(ip, at): (IpAddr, u16)| at == port && (ip == address || ip.is_unspecified());
+    sockets(list).filter(move |socket| socket.listens && is_there(socket.local)).map(|socket| socket.user)
+}
+
+/// Root could have all that we have.
+fn is_ours(user: u32) -> bool {
+    user == 0 || user == rustix::process::geteuid().as_raw()
+}
+
+fn lists() -> impl Iterator<Item = String> {
+    LISTS.iter().filter_map(|list| fs::read_to_string(list).ok())
+}
+
+struct Socket {
+    local: (IpAddr, u16),
+    remote: (IpAddr, u16),
+    listens: bool,
+    user: u32,
+}
+
+impl Socket {
+    /// From a line of the list; its first one and what is no line of it is none.
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace().skip(1);
+        let (local, remote) = (place(words.next()?)?, place(words.next()?)?);
+        let listens = words.next()? == LISTENS;
+        Some(Socket { local, remote, listens, user: words.nth(3)?.parse().ok()? })
+    }
+}
+
+fn sockets(list: &str) -> impl Iterator<Item = Socket> {
+    list.lines().filter_map(Socket::read)
 }
 
 /// The same place, however its address is written.
@@ -82,7 +117,7 @@ mod tests {
         let me = rustix::process::geteuid().as_raw();
         for (listen, to) in [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "[::1]"), ("[::]:0", "127.0.0.1")] {
             let (ends, held) = connected(listen, to)?;
-            assert_eq!(ends.owner(), Some(me), "{ends:?}");
+            assert_eq!(lists().find_map(|list| ends.owner_in(&list)), Some(me), "{ends:?}");
             assert!(ends.are_of_one_user(), "{ends:?}");
             drop(held);
         }
@@ -112,6 +147,29 @@ mod tests {
         check(&list, "127.0.0.1:7717", "127.0.0.1:50000", None);
         check(&line(&mapped, &mapped, 7), "127.0.0.1:50000", "127.0.0.1:7717", Some(7));
         check("nonsense\n\n3: 0100007F 0100007F\n", "127.0.0.1:50000", "127.0.0.1:7717", None);
+    }
+
+    #[test]
+    fn whoever_listens_is_found_by_its_own_address_and_by_all() {
+        let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+        let line = |at: String, state: &str, user: u32| {
+            format!("   0: {at} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 {user} 0 1 1\n")
+        };
+        let here = |port: u16| format!("{}:{port:04X}", word([127, 0, 0, 1]));
+        let list = [
+            line(here(7717), "0A", 1000),
+            line(here(7718), "01", 1001),
+            line(format!("{}:1E27", word([0; 4])), "0A", 1002),
+        ];
+        let check = |listens: &str, expected: &[u32]| {
+            let listens = listens.parse().unwrap_or_else(|fault| panic!("{listens}: {fault}"));
+            assert_eq!(listeners_in(&list.concat(), listens).collect::<Vec<_>>(), expected, "{listens}");
+        };
+        check("127.0.0.1:7717", &[1000]);
+        check("127.0.0.2:7717", &[]);
+        check("127.0.0.1:7718", &[]);
+        check("127.0.0.1:7719", &[1002]);
+        check("[::1]:7719", &[1002]);
     }
 
     /// Whoever is not listed is of another machine, but for the loopback.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use owo_colors::OwoColorize;
 use relay_server::web;
+use relay_store::sockets;
 
 use crate::output::Output;
 use crate::{environment, process};
@@ -89,9 +90,12 @@ fn command(browser: &str, link: &str) -> Vec<String> {
     browser.split_whitespace().map(|word| word.replace("%s", link)).chain(more).collect()
 }
 
-/// Whether what listens there shows the page of a relay. It gets no code before, and one that only looks like it gets one that
-/// is of use nowhere else.
-pub fn is_at(listens: SocketAddr) -> bool {
+/// Whether what listens there shows the page of a relay, and is no other user's: a person believes what such a page shows. It gets
+/// no code before, and one that only looks like it gets one that is of use nowhere else.
+pub fn is_ours_at(listens: SocketAddr) -> bool {
+    if sockets::is_strangers(listens) {
+        return false;
+    }
     let ip = match listens.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

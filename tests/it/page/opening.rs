@@ -189,3 +189,29 @@ fn where_something_else_listens_it_fails_as_ever() {
     let pages = bus.home().join("pages");
     assert!(!pages.exists() || std::fs::read_dir(pages).unwrap().count() == 0, "no code was made");
 }
+
+/// Another user of this machine serves a page of their own there: nobody is led to believe it.
+#[test]
+fn the_page_of_another_user_is_not_opened() {
+    let bus = Bus::with(&["BlueLake"]);
+    let relay = privilege::binary_for_all(&bus.path(""));
+    let home = bus.path("theirs");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut theirs = std::process::Command::new(relay);
+    bus.environment(&mut theirs);
+    theirs.env("RELAY_HOME", home.join("home")).args(["--json", "serve", "--listen", "127.0.0.1:0"]).current_dir("/");
+    let mut child = privilege::as_somebody_else(&theirs).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|fault| panic!("{fault}: {line:?}"));
+    let url = text(&said["result"]["url"]);
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let mut command = bus.args("", ["serve", "--open", "--listen", address]);
+    command.env("BROWSER", browser(&bus));
+    let refused = run(command).fails("INPUT_INVALID");
+    assert!(refused.stdout.contains("cannot be listened on"), "{}", refused.stdout);
+    assert!(!bus.path("seen").exists() && !bus.home().join("pages").exists(), "no code was made");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

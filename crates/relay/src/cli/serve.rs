@@ -93,7 +93,7 @@ impl Serve {
         let announced = |listens| self.announce(app, listens, &tokens, &openings);
         match http::run(desk, config, tokens.clone(), openings.clone(), announced) {
             // Somebody else may be serving there: then it is that one's page that is wanted.
-            Err(fault) if self.open && fault.kind() == ErrorKind::AddrInUse && page::is_at(listen) => {
+            Err(fault) if self.open && fault.kind() == ErrorKind::AddrInUse && page::is_ours_at(listen) => {
                 let page = self.page(app, listen, &openings)?;
                 let text = format!("A server listens on {listen} already.\n{}", page.text);
                 let said = Said { result: json!({"page": page.link}), text, signals: Vec::new(), next: Vec::new() };
