@@ -135,10 +135,16 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
     if values.next().is_some() { Err(Twice) } else { Ok(first) }
 }
 
-/// What a request says about whom it is for; empty where it says nothing, none where that is not clear.
+/// What a request says about whom it is for; empty where it says nothing, none where that is not clear. One that says it twice says the
+/// same.
 fn authority(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let said = only(headers, &header::HOST).ok()?.map(|host| host.to_str().unwrap_or_default().to_owned());
     let named = uri.authority().map(|authority| authority.as_str().to_owned());
+    if let (Some(said), Some(named)) = (&said, &named)
+        && !said.eq_ignore_ascii_case(named)
+    {
+        return None;
+    }
     Some(named.or(said).unwrap_or_default()).filter(|authority| !authority.contains('@'))
 }
 
@@ -180,6 +186,27 @@ fn token(shared: &Shared, headers: &HeaderMap) -> Result<Token, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whom_a_request_is_for_is_said_clearly() {
+        let check = |uri: &str, hosts: &[&'static str], expected: Option<&str>| {
+            let uri: Uri = uri.parse().unwrap_or_else(|fault| panic!("{uri}: {fault}"));
+            let host = |host: &&'static str| (header::HOST, HeaderValue::from_static(host));
+            let headers = hosts.iter().map(host).fold(HeaderMap::new(), |mut all, (name, value)| {
+                all.append(name, value);
+                all
+            });
+            assert_eq!(authority(&headers, &uri).as_deref(), expected, "{uri} {hosts:?}");
+        };
+        check("/", &["localhost:7717"], Some("localhost:7717"));
+        check("/", &[], Some(""));
+        check("http://localhost:7717/", &[], Some("localhost:7717"));
+        check("http://localhost:7717/", &["LOCALHOST:7717"], Some("localhost:7717"));
+        check("http://localhost:7717/", &["evil.example"], None);
+        check("http://evil.example/", &["localhost:7717"], None);
+        check("/", &["localhost", "localhost"], None);
+        check("/", &["a@localhost"], None);
+    }
 
     #[test]
     fn a_server_is_called_by_a_name_or_by_an_address_in_brackets() {
