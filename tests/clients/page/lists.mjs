@@ -35,6 +35,22 @@ async function history(stage) {
   await page.getByText("Kinds of events").first().click();
   for (const kind of ["message_sent", "mail_acked"]) await page.locator(`input[name=kind][value=${kind}]`).check();
   await asked(stage, { kind: "message_sent,mail_acked" });
+  await mends(stage);
+}
+
+/** A filter that cannot be stays in the form, with what is wrong with it, and is mended there. */
+async function mends(stage) {
+  const { page } = stage;
+  const field = (name) => page.locator(`main input[name=${name}]`);
+  await stage.go("history");
+  await field("by").fill("BlueLake");
+  await field("since").fill("yesterday-ish");
+  stage.troubles.expect(/status of 400/);
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByRole("alert").getByText("INPUT_INVALID").waitFor();
+  assert.deepEqual([await field("by").inputValue(), await field("since").inputValue()], ["BlueLake", "yesterday-ish"]);
+  await field("since").fill("10m");
+  await asked(stage, { by: "BlueLake", since: "10m" });
 }
 
 async function asked(stage, filter) {
@@ -58,6 +74,7 @@ async function replay(stage) {
   await moment.getByText("Nobody held anything.").waitFor();
   await range.fill(last);
   await moment.getByText("token.rs").first().waitFor();
+  assert.equal(await moment.locator(".leaf.is-contested").count(), 2, "what was contested then is marked");
   // The same without the slider.
   await page.locator("#at").fill(first);
   await page.getByRole("button", { name: "Go there" }).click();
@@ -65,6 +82,23 @@ async function replay(stage) {
   await moment.getByText("Nobody held anything.").waitFor();
   await page.getByRole("link", { name: /2026-11-15/ }).first().click();
   await page.getByRole("heading", { name: "Replay of 2026-11-15" }).waitFor();
+  await keepsItsDay(stage);
+}
+
+/** The slider of a day stays within it, also where the address did not say which day it is and where the page is loaded anew. */
+async function keepsItsDay(stage) {
+  const { page } = stage;
+  for (const [path, day] of [["replay?day=2026-11-15", "2026-11-15"], ["replay", stage.told.day]]) {
+    await stage.go(path);
+    const range = page.locator("[data-slider]");
+    const first = await range.getAttribute("min");
+    await range.fill(first);
+    await page.waitForURL(new RegExp(`day=${day}&at=${first}$`));
+    await page.locator("#chosen").getByText(`#${first} at`).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: `Replay of ${day}` }).waitFor();
+    assert.deepEqual([await range.getAttribute("min"), await range.inputValue()], [first, first], path);
+  }
 }
 
 /** Everything that was found, each once, from the newest to the oldest. */
@@ -104,6 +138,13 @@ async function receipts(stage) {
 async function switches(stage) {
   const { page } = stage;
   await stage.go("");
+  const list = page.locator(".switch ul");
+  for (const closes of [() => page.mouse.click(1200, 500), () => page.keyboard.press("Escape"), () => page.locator(".switch summary").click()]) {
+    await page.locator(".switch summary").click();
+    await list.waitFor();
+    await closes();
+    await list.waitFor({ state: "hidden" });
+  }
   await page.locator(".switch summary").click();
   await page.locator(".switch").getByRole("link", { name: /website/ }).click();
   await page.waitForURL(/\/p\/website-/);

@@ -31,6 +31,34 @@ fn lists_are_filtered_paged_and_replayed() {
 }
 
 #[test]
+fn a_narrow_screen_begins_with_what_is_to_be_decided_and_the_live_tree_is_the_tree() {
+    let bus = story::told();
+    Stage::open(&bus).plays(&["narrow", "tree"], &morning());
+}
+
+/// The longest names that there are, and letters with more marks than anybody writes.
+#[test]
+fn nothing_is_wider_than_its_screen_or_paints_over_its_neighbours() {
+    let (name, other) = ("W".repeat(64), "m".repeat(64));
+    let bus = Bus::with(&[&name, &other]);
+    bus.relay("", ["token", "human"]).success();
+    let (thread, marks) = ("w".repeat(128), format!("Z{}", "\u{336}\u{30d}\u{323}".repeat(20)));
+    let task = format!("{marks} {}", "M".repeat(120));
+    bus.relay(&name, ["start", "--task", &task, "--program", &"p".repeat(100), "--model", &"m".repeat(100)]).success();
+    let path = format!("src/{}/**", "d".repeat(120));
+    for agent in [&name, &other] {
+        bus.relay(agent, ["reserve", &path, "--reason", &thread]).success();
+        let letter =
+            ["send", "--to", "human", "--thread", &thread, "--subject", &task, "--body", &task, "--ack-required"];
+        bus.relay(agent, letter).success();
+    }
+    bus.relay(&other, ["policy", "contacts_only"]).success();
+    bus.relay(&name, ["link", "--target", &other, "--why", &task]).success();
+    let told = json!({"thread": thread, "agent": name, "words": "M".repeat(120), "day": "2026-11-15"});
+    Stage::open(&bus).plays(&["widths"], &told);
+}
+
+#[test]
 fn what_happens_meanwhile_appears_by_itself() {
     let bus = story::told();
     Stage::open(&bus).plays(&["live"], &morning());
