@@ -42,7 +42,8 @@ function tick(within = document) {
 
 // Live. What is marked as live is fetched again and made the same, node by node: what did not change is not touched, and so
 // keeps focus, selection, scroll and whether it is unfolded.
-const keyOf = (node) => node.id || node.dataset?.key;
+/** What a node is known by. A form's `id` may be a field of that name. */
+const keyOf = (node) => node.getAttribute?.("id") || node.dataset?.key;
 /** Classes that only this script gives. */
 const OWN = ["at", "fresh"];
 /** How much was changed since somebody was told. */

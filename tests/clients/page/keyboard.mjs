@@ -12,7 +12,22 @@ export default async function (stage) {
   await shortcuts(stage);
   await rows(stage);
   await slider(stage);
+  await stays(stage);
   await writes(stage);
+}
+
+/** The button of a form keeps the focus while the list that it stands in is updated. */
+async function stays(stage) {
+  const { page, bus } = stage;
+  await stage.go("contacts");
+  const rows = page.locator("main tbody tr");
+  const count = await rows.count();
+  await page.locator(`form[action$="/link"] button`).first().focus();
+  await page.evaluate(() => (window.focused = document.activeElement));
+  bus.relay("RedForest", "policy", "contacts_only");
+  bus.relay("BlueLake", "link", "--target", "RedForest");
+  await page.waitForFunction((count) => document.querySelectorAll("main tbody tr").length > count, count);
+  assert.ok(await page.evaluate(() => document.activeElement === window.focused && window.focused.isConnected));
 }
 
 /** The first stop leads past the navigation. */
