@@ -264,6 +264,14 @@ function drafts() {
   });
 }
 
+/** On a narrow screen the navigation is a row that is longer than it: where one is stands in its middle. */
+function reveals() {
+  const here = $(".screens [aria-current]");
+  if (!here) return;
+  const [row, entry] = [here.parentElement, here.getBoundingClientRect()];
+  row.scrollLeft += entry.left + entry.width / 2 - row.clientWidth / 2;
+}
+
 /** Recipients, as they are typed. */
 function filters() {
   for (const field of $$("[data-filters]")) {
@@ -315,6 +323,7 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of $$("[data-does]")) button.addEventListener("click", does[button.dataset.does]);
   document.addEventListener("keydown", pressed);
   document.addEventListener("click", ({ target }) => target.closest(".switch") || folds());
+  reveals();
   drafts();
   filters();
   slider();

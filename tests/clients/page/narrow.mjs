@@ -15,5 +15,11 @@ export default async function (stage) {
   assert.deepEqual(tops, [...tops].sort((one, other) => one - other), ORDER.join(", "));
   const { y } = await page.locator("#decide .what").first().boundingBox();
   assert.ok(y < NARROW.height, `what is to be decided is seen without scrolling, at ${y}`);
+  for (const screen of ["", "replay", "talk", "search"]) {
+    await stage.go(screen);
+    const { x, width } = await page.locator(".screens [aria-current]").boundingBox();
+    assert.ok(x >= 0 && x + width <= NARROW.width, `the entry of ${screen || "now"} is seen, from ${x} on`);
+    assert.equal(await page.evaluate(() => scrollY), 0, "and the page begins where it begins");
+  }
   await page.setViewportSize(WIDE);
 }

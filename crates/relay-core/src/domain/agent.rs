@@ -33,6 +33,16 @@ impl Policy {
         }
     }
 
+    /// Whose mail is taken, in words.
+    pub fn whose(self) -> &'static str {
+        match self {
+            Policy::Open => "anyone in the project",
+            Policy::Auto => "anyone in the project it shares work with",
+            Policy::ContactsOnly => "accepted contacts only",
+            Policy::BlockAll => "nobody but the human",
+        }
+    }
+
     pub fn parse(text: &str) -> Option<Self> {
         Policy::ALL.into_iter().find(|policy| policy.as_str() == text)
     }

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use owo_colors::OwoColorize;
-use relay_core::domain::agent::Policy;
 use relay_core::domain::contact::LinkState;
 use relay_core::domain::plain::escape_line;
 use relay_core::verbs::{link, policy, prepare, release, reserve, start};
@@ -186,11 +185,6 @@ fn why(link: &LinkShape) -> String {
 }
 
 pub fn policy(outcome: &policy::Outcome) -> String {
-    let whose = match outcome.policy {
-        Policy::Open => "anyone in the project",
-        Policy::Auto => "anyone in the project it shares work with",
-        Policy::ContactsOnly => "accepted contacts only",
-        Policy::BlockAll => "nobody but the human",
-    };
-    format!("{} takes mail from {whose} (policy {}).\n", outcome.agent, outcome.policy.as_str())
+    let policy = outcome.policy;
+    format!("{} takes mail from {} (policy {}).\n", outcome.agent, policy.whose(), policy.as_str())
 }

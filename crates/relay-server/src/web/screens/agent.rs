@@ -1,6 +1,7 @@
 //! One agent: what it is at, what it holds and owes, what it did last, and how to stop it.
 
 use askama::Template;
+use relay_core::domain::agent::Policy;
 use relay_core::domain::event::Number;
 use relay_core::verbs::debt::DebtItem;
 use relay_core::verbs::look::{AckShape, Busy, Status, WaitShape};
@@ -64,4 +65,12 @@ pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
         total: about.total,
         events: about.events.iter().map(Told::of).collect(),
     })
+}
+
+impl Screen<'_> {
+    /// Whose mail it takes, in words.
+    fn whose(&self) -> Option<&'static str> {
+        let policy = self.agent.policy.as_deref()?;
+        Policy::ALL.into_iter().find(|known| known.as_str() == policy).map(Policy::whose)
+    }
 }

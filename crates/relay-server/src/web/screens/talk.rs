@@ -12,7 +12,7 @@ use crate::web::frame::Frame;
 /// As many parties as fit on the circle.
 const NODES: usize = 24;
 const CENTRE: (f64, f64) = (320.0, 260.0);
-const RADIUS: f64 = 190.0;
+const RADIUS: f64 = 160.0;
 /// Longer names are cut in the picture; the table has them whole.
 const LABEL: usize = 16;
 
