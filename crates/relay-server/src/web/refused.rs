@@ -121,7 +121,7 @@ pub fn closed(shared: &Shared, asked: Option<&Uri>) -> Response {
 
 /// Who brought a code that opens nothing. It is not told why.
 pub fn wrong_code(shared: &Shared) -> Response {
-    let why = "This link opens nothing: it was used, it is more than two minutes old, or it never was one.";
+    let why = "This link opens nothing: it was used, it is more than two minutes old, it was made for a browser of the server's own user, or it never was one.";
     without_session(shared, "This link opens nothing", why, None)
 }
 
