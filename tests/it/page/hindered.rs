@@ -80,12 +80,13 @@ fn while_its_store_is_made_anew_the_page_says_so_and_goes_on_afterwards() {
         assert_eq!(rebuilding.try_wait().unwrap(), None, "it ended too early");
         std::thread::yield_now();
     }
-    for reply in [now(), person.post("send", &letter)] {
+    let meanwhile = [now(), person.post("send", &letter)];
+    rebuilding.kill().unwrap();
+    rebuilding.wait().unwrap();
+    for reply in meanwhile {
         assert_eq!((reply.status, reply.text.contains("STORE_BUSY")), (503, true), "{reply:?}");
         assert!(reply.text.contains("verb rebuild"), "{reply:?}");
     }
-    rebuilding.kill().unwrap();
-    rebuilding.wait().unwrap();
     let lost = now();
     assert_eq!((lost.status, lost.text.contains("STORE_DAMAGED")), (500, true), "{lost:?}");
     assert!(unescaped(&lost.text).contains("relay rebuild store --from-archive"), "{lost:?}");
