@@ -161,7 +161,7 @@ fn a_bad_name_in_an_empty_home_makes_no_project() {
     refused(&bus, "BlueLake", &["start", "--path", "../x"], "PATTERN_OUTSIDE_PROJECT", &["../x"]);
     refused(&bus, "BlueLake", &["prepare", "--thread", "t", "--path", "a["], "PATTERN_INVALID", &["a["]);
     refused(&bus, "BlueLake", &["start", "--task", ""], "INPUT_INVALID", &["--task"]);
-    refused(&bus, "BlueLake", &["--idempotency-key", "", "start"], "INPUT_INVALID", &["--idempotency-key"]);
+    refused(&bus, "BlueLake", &["--idempotency-key", "", "start"], "INPUT_INVALID", &["idempotency key"]);
     refused(&bus, "BlueLake", &["register", "--parent", "RedForest"], "AGENT_NOT_REGISTERED", &[]);
     refused(&bus, "BlueLake", &["poll"], "AGENT_NOT_REGISTERED", &[&bus.key()]);
     assert!(!bus.home().exists());
