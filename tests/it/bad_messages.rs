@@ -323,13 +323,7 @@ fn a_key_belongs_to_one_request() {
     }
     assert_eq!(bus.relay("BlueLake", keyed(&first)).success().json(), answer);
     for key in ["", "a\nb", &"k".repeat(201)] {
-        refused(
-            &bus,
-            "BlueLake",
-            &["--idempotency-key", key, "policy", "open"],
-            "INPUT_INVALID",
-            &["idempotency key"],
-        );
+        refused(&bus, "BlueLake", &["--idempotency-key", key, "policy", "open"], "INPUT_INVALID", &["idempotency key"]);
     }
 }
 

@@ -312,7 +312,6 @@ fn a_body_is_read_where_it_is_shown_and_nowhere_else() {
         // The newest body spends the budget.
         &["thread", "bd-1"],
         &["prepare", "--thread", "bd-1"],
-        &["search", "Login"],
         &["look", "outbox"],
         &["look", "debt"],
         &["poll"],

@@ -273,6 +273,8 @@ pub trait Facts {
         since: Timestamp,
         now: Timestamp,
     ) -> Result<Option<Number>>;
+    /// The newest messages of `sender` that `recipient` got, newest first.
+    fn newest_from(&self, sender: &Party, recipient: &Party, limit: usize) -> Result<Vec<Number>>;
     fn wrote_since(&self, sender: &Party, recipient: &Party, since: Timestamp) -> Result<bool>;
     /// Messages of `sender` that wait for `recipient`'s consent.
     fn held(&self, sender: &Party, recipient: &Party) -> Result<Vec<Number>>;
@@ -294,8 +296,11 @@ pub trait Facts {
     /// All claims that could share a path with a pattern of one of these literal prefixes, and perhaps others; each once,
     /// in the order of their ids. However many prefixes there are, a claim is read no more than twice.
     fn claims_near(&self, prefixes: &[&str]) -> Result<Vec<Reservation>>;
-    /// The first `limit` pairs of claims that share a path, one of them held by `holder` and the other by somebody else.
-    fn pairs(&self, holder: &AgentName, limit: usize) -> Result<Vec<Pair>>;
+    /// The first `limit` pairs of claims that share a path, one of them held by `holder` and the other by somebody else, of which
+    /// one is exclusive and neither has expired by then; and perhaps others.
+    fn pairs(&self, holder: &AgentName, now: Timestamp, limit: usize) -> Result<Vec<Pair>>;
+    /// Whether the two hold live claims that share a path.
+    fn share_a_path(&self, one: &AgentName, other: &AgentName, now: Timestamp) -> Result<bool>;
     fn told(&self, agent: &AgentName) -> Result<Vec<Told>>;
     /// Who took this claim from `holder`, if somebody did.
     fn taker(&self, id: Number, holder: &AgentName) -> Result<Option<Party>>;

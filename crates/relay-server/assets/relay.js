@@ -59,7 +59,7 @@ function become(old, fresh) {
     old.data = fresh.data;
   } else if (old.matches("input, textarea, time[data-age]")) {
     attributes(old, fresh, ["value", "checked"]);
-  } else {
+  } else if (!isTypedRow(old)) {
     attributes(old, fresh, ["open", "class"]);
     // A picture's class is no text.
     const own = [...old.classList].filter((name) => OWN.includes(name));
@@ -99,20 +99,25 @@ function children(old, fresh) {
   while (place) {
     const gone = place;
     place = place.nextSibling;
+    if (isTypedRow(gone)) continue;
     changed += 1;
     gone.remove();
   }
 }
 
-/** Whether somebody types here. */
-function isTyped(region) {
+/** A row in which somebody types stays as it is; those around it go on. */
+const isTypedRow = (node) => node.matches?.("[data-row]") && isTyped(node);
+
+/** Whether somebody types here, in a row or beside the rows alone. */
+function isTyped(region, besideRows = false) {
   const chosen = (options) => Math.max(0, options.findIndex((option) => option.defaultSelected));
   const typed = (field) => {
     if (field.type === "hidden") return false;
     if (field.matches("select")) return field.selectedIndex !== chosen([...field.options]);
     return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
   };
-  return $$("textarea, input, select", region).some((field) => field === document.activeElement || typed(field));
+  const fields = $$("textarea, input, select", region).filter((field) => !(besideRows && field.closest("[data-row]")));
+  return fields.some((field) => field === document.activeElement || typed(field));
 }
 
 let asking = false;
@@ -122,7 +127,7 @@ async function refresh() {
   if (asking) return void (again = true);
   asking = true;
   try {
-    const response = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store" });
+    const response = await fetch(location.href, { headers: { accept: "text/html", "x-relay-script": "1" }, cache: "no-store" });
     if (response.status === 401) return over();
     if (!response.ok) return;
     swap(new DOMParser().parseFromString(await response.text(), "text/html"));
@@ -143,7 +148,7 @@ function swap(fresh) {
   const focused = document.activeElement;
   for (const region of $$("[data-live]")) {
     const other = fresh.getElementById(region.id);
-    if (isTyped(region)) continue;
+    if (isTyped(region, true)) continue;
     if (other) become(region, other);
     else region.remove();
   }
@@ -177,6 +182,7 @@ function over() {
 
 function follow(address) {
   let since = null;
+  stream?.close();
   stream = new EventSource(address);
   stream.onopen = () => {
     since = null;

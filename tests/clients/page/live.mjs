@@ -25,6 +25,7 @@ export default async function (stage) {
   assert.equal(await page.evaluate(() => window.sameDocument), true, "nothing was loaded anew");
   await focus(stage);
   await typing(stage);
+  await answering(stage);
   await drafts(stage);
   await picture(stage);
   await unseen(stage);
@@ -67,6 +68,20 @@ async function typing(stage) {
   assert.ok(await body.evaluate((element) => element === document.activeElement), "and keeps the focus");
   await page.keyboard.type("ence");
   assert.equal(await body.inputValue(), "Half a sentence");
+}
+
+/** Half an answer stays as it is, and what else is asked stands beside it. */
+async function answering(stage) {
+  const { page, bus } = stage;
+  await stage.go("");
+  const question = page.locator("#decide li[data-row]").first();
+  await question.locator("summary").first().click();
+  await question.locator("textarea").fill("Half an answ");
+  await page.locator("h1").click();
+  bus.relay("BlueLake", "send", "--to", "human", "--thread", "bd-104", "--subject", "Which colour?", "--body", "Red or blue.");
+  await page.locator("#decide").getByText("Which colour?").waitFor();
+  assert.equal(await question.locator("textarea").inputValue(), "Half an answ");
+  await question.locator("textarea").fill("");
 }
 
 /** What was typed is there again until it has been sent, each for its own letter, and none of it is folded away. */

@@ -38,7 +38,7 @@ pub(super) fn pairs(
 ) -> Result<Vec<(Reservation, Reservation)>> {
     let mut pairs = Vec::new();
     let mut strangers: HashMap<String, bool> = HashMap::new();
-    for (mine, theirs) in facts.pairs(&agent.name, among)? {
+    for (mine, theirs) in facts.pairs(&agent.name, now, among)? {
         if mine.holder.same_as(&theirs.holder) || !mine.is_live(now) || !theirs.is_live(now) || !mine.contests(&theirs)
         {
             continue;

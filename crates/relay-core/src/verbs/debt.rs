@@ -35,6 +35,9 @@ pub struct DebtItem {
     pub pay: String,
 }
 
+/// The kind of what the human was asked.
+pub(super) const DECISION: &str = "decision";
+
 impl DebtItem {
     /// Its kind, as people read it.
     pub fn words(&self) -> String {
@@ -159,12 +162,12 @@ impl Ledger<'_> {
                 let text = format!("{} asked the human in #{} and has no answer", message.from, message.id);
                 let id = message.id.to_string();
                 let pay = ["relay", "ack", &id, "--agent", "human"];
-                debt.push(self.item("decision", "human", text, Some(message.id), &pay));
+                debt.push(self.item(DECISION, "human", text, Some(message.id), &pay));
             }
         }
         for question in self.ctx.installation.questions() {
             let text = if question.text.is_empty() { question.case } else { question.text };
-            debt.push(self.item("decision", "human", text, None, &["relay", "doctor", "--fix"]));
+            debt.push(self.item(DECISION, "human", text, None, &["relay", "doctor", "--fix"]));
         }
         Ok(debt)
     }

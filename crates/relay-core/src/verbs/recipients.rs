@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::actor;
 use super::writing::Writing;
-use super::{actor, contested};
 use crate::domain::agent::{Agent, Standing};
 use crate::domain::contact::{self, Asked, Door, LinkState};
 use crate::domain::delivery::Line;
@@ -191,11 +191,7 @@ fn shared(writing: &Writing<'_>, me: &Party, them: &Agent, place: &Place<'_>) ->
     let Some(name) = me.agent() else {
         return Ok(none);
     };
-    let live_overlapping_claims = writing
-        .tx
-        .pairs(name, contested::ALL)?
-        .iter()
-        .any(|(mine, theirs)| theirs.holder.same_as(&them.name) && mine.is_live(now) && theirs.is_live(now));
+    let live_overlapping_claims = writing.tx.share_a_path(name, &them.name, now)?;
     Ok(Shared { live_overlapping_claims, ..none })
 }
 

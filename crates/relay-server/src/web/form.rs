@@ -82,6 +82,17 @@ impl Form {
         self.text(BACK).filter(|path| is_path(path) && path.len() <= REPEATED)
     }
 
+    /// What it carries of a form that failed before it.
+    pub fn carried(&self) -> impl Iterator<Item = &(String, String)> {
+        self.0.iter().filter(|(name, _)| name == FAILED || name.starts_with(KEPT))
+    }
+
+    /// The letter for whose sake all this is done, however many forms stand between.
+    pub fn letter(&self) -> Option<Form> {
+        let (command, typed) = self.failed()?;
+        if command == "send" { Some(typed) } else { typed.letter() }
+    }
+
     /// What was typed, without what the form itself carries.
     pub fn typed(&self) -> impl Iterator<Item = &(String, String)> {
         self.0.iter().filter(|(name, _)| ![CSRF, KEY, BACK].contains(&name.as_str()))
@@ -158,6 +169,12 @@ mod tests {
         let (command, brought) = step.failed().expect("it is there");
         assert_eq!((command, brought.0), ("send", typed.typed().cloned().collect::<Vec<_>>()));
         assert!(typed.failed().is_none());
+        // A step for the sake of a step still leads to the letter.
+        let again = Form([vec![("id".to_owned(), "7".to_owned())], step.kept("suspend")].concat());
+        let letter = again.letter().expect("it is there");
+        assert_eq!(letter.lines("body").as_deref(), Some("a\nb"));
+        assert_eq!(again.carried().count(), again.0.len() - 1);
+        assert!(typed.letter().is_none());
     }
 
     #[test]

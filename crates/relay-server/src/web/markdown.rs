@@ -13,8 +13,8 @@ use relay_core::domain::plain;
 /// Deeper than this nobody follows, and a browser has to.
 const DEPTH: usize = 24;
 
-/// Elements that a message may be made of; of these only links have attributes.
-const ELEMENTS: [&str; 24] = [
+/// Elements that a message may be made of; of these only links and numbered lists have attributes.
+const ELEMENTS: [&str; 22] = [
     "a",
     "blockquote",
     "br",
@@ -37,8 +37,6 @@ const ELEMENTS: [&str; 24] = [
     "thead",
     "tr",
     "ul",
-    "dl",
-    "dd",
 ];
 
 /// Text that is safe to show as it is.
@@ -122,16 +120,16 @@ impl<'a> Writer<'a> {
     fn begin(&mut self, tag: Tag<'a>) {
         let is_deep = self.open.len() >= DEPTH;
         let open = match tag {
+            _ if is_deep => Open::Dropped,
             Tag::Image { dest_url, .. } => told(&dest_url, false),
             Tag::Link { dest_url, title: _, id, link_type } => match host(&dest_url) {
-                Some(_) if !is_deep => {
+                Some(_) => {
                     let address = dest_url.to_string();
                     self.events.push(Event::Start(Tag::Link { link_type, dest_url, title: "".into(), id }));
                     told(&address, true)
                 }
-                _ => told(&dest_url, false),
+                None => told(&dest_url, false),
             },
-            _ if is_deep => Open::Dropped,
             Tag::HtmlBlock => self.keep(Tag::Paragraph),
             Tag::Heading { level, .. } => {
                 self.keep(Tag::Heading { level: below(level), id: None, classes: Vec::new(), attrs: Vec::new() })
@@ -311,5 +309,8 @@ mod tests {
         assert!(deep.matches("<blockquote>").count() <= DEPTH, "{}", deep.len());
         let lists: String = (0..200).map(|depth| format!("{}- {depth}\n", "  ".repeat(depth))).collect();
         assert!(render(&lists).to_string().matches("<ul>").count() <= DEPTH);
+        // Each picture remembers the words in it, to say where it is where they do not.
+        let pictures = render(&format!("{}words{}", "![".repeat(2_000), "](a)".repeat(2_000))).to_string();
+        assert!(pictures.contains("words") && pictures.matches("(a)").count() <= DEPTH, "{}", pictures.len());
     }
 }

@@ -23,7 +23,7 @@ pub fn instead(failed: &Failed, form: &Form) -> Vec<Offer> {
     pairs.filter(|(_, right)| *right != HUMAN).map(offer).collect()
 }
 
-/// To let those act again who are suspended. What was typed goes along, and is shown again afterwards.
+/// To let those act again who are suspended. What was typed goes along, and a letter is shown again afterwards.
 pub fn lifts(failed: &Failed, kept: &[(String, String)]) -> Vec<Offer> {
     let barred = rows(failed).filter(|row| row["reason"] == Barrier::Suspended.as_str());
     let own = failed.details.get("name").filter(|_| failed.code == Code::AgentSuspended);

@@ -174,11 +174,11 @@ async fn one_agent(visit: Visit, Path((_, name)): Path<(String, String)>) -> Res
         let newest =
             Input { newest: true, limit: Some(visit.most(FEW)), patience: Some(PATIENCE), filter, ..noun(&["events"]) };
         let (status, held) = (visit.status().await?, visit.claims_of(&agent.name).await?);
-        let events = visit.events(newest).await?.events;
+        let last = visit.events(newest).await?;
         Ok(move |frame: &Frame<'_>| {
             let Listed { claims, contested, total, .. } = &held;
-            let about = About { agent: &agent, status: &status, claims, contested, total: *total, events: &events };
-            agent::page(frame, &about)
+            let total = *total;
+            agent::page(frame, &About { agent: &agent, status: &status, claims, contested, total, last: &last })
         })
     };
     answer(&visit, Screen::Agents, seen.await)

@@ -62,6 +62,8 @@ struct Unwritten<'a> {
 pub struct Again {
     action: String,
     fields: Vec<Field>,
+    /// Of a form that failed before this one.
+    carried: Vec<(String, String)>,
     kept: Vec<(String, String)>,
 }
 
@@ -90,7 +92,9 @@ impl Again {
             value: value.clone(),
         };
         let action = format!("{base}/{command}");
-        Again { action, fields: form.typed().map(field).collect(), kept: form.kept(command) }
+        let carried: Vec<(String, String)> = form.carried().cloned().collect();
+        let fields = form.typed().filter(|typed| !carried.contains(typed)).map(field).collect();
+        Again { action, fields, carried, kept: form.kept(command) }
     }
 }
 

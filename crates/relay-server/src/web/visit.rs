@@ -27,6 +27,9 @@ use crate::ask::{Answer, Ask, Body, Said};
 use crate::http::Shared;
 use crate::mcp::Slot;
 
+/// What the page's own script says of itself: not every browser says it of scripts.
+const SCRIPT: &str = "x-relay-script";
+
 pub struct Visit {
     pub shared: Arc<Shared>,
     pub session: Arc<Session>,
@@ -115,7 +118,7 @@ fn above(path: &str, base: &str) -> String {
 
 fn is_of_a_script(parts: &Parts) -> bool {
     parts.method != axum::http::Method::GET
-        || parts.headers.get("sec-fetch-dest").is_some_and(|dest| dest == "empty")
+        || parts.headers.contains_key(SCRIPT)
         || parts.headers.get(header::ACCEPT).is_some_and(|accept| accept == "text/event-stream")
 }
 

@@ -39,11 +39,6 @@ struct Known {
     round: Option<Span>,
 }
 
-/// What only the human can settle.
-fn decisions(status: &Status) -> usize {
-    status.for_the_human_total + status.contacts_waiting + status.questions.len()
-}
-
 impl Waiting {
     /// How many wait there, as far as is known.
     pub fn of(&self, place: &Place) -> usize {
@@ -51,7 +46,12 @@ impl Waiting {
     }
 
     pub fn seen(&self, place: &Place, status: &Status, now: Span) {
-        self.known().projects.insert(place.slug.clone(), (decisions(status), Some(now)));
+        self.known().projects.insert(place.slug.clone(), (status.decisions(), Some(now)));
+    }
+
+    /// It was looked into in vain: it has had its turn, and what was known before is all that is.
+    fn tried(&self, place: &Place, now: Span) {
+        self.known().projects.entry(place.slug.clone()).or_default().1 = Some(now);
     }
 
     /// Something was done there: what was seen before may be so no longer.
@@ -61,10 +61,13 @@ impl Waiting {
         }
     }
 
+    /// When it was looked into.
+    fn at(&self, place: &Place) -> Option<Span> {
+        self.known().projects.get(&place.slug).and_then(|(_, at)| *at)
+    }
+
     fn is_fresh(&self, place: &Place, now: Span) -> bool {
-        let known = self.known();
-        let at = known.projects.get(&place.slug).and_then(|(_, at)| *at);
-        at.is_some_and(|at| now.as_millis() - at.as_millis() < FRESH.as_millis())
+        self.at(place).is_some_and(|at| now.as_millis() - at.as_millis() < FRESH.as_millis())
     }
 
     /// Whose turn it is among the projects that are not shown.
@@ -102,6 +105,9 @@ pub fn look_around(shared: &Arc<Shared>, places: &[Place], shown: &Place) {
 /// Looks into all of them, for as long as somebody waits for their list.
 pub async fn look_into_all(shared: &Arc<Shared>, places: &[Place]) {
     let begun = shared.desk.monotonic();
+    // Whichever was looked into longest ago comes first: one that does not answer keeps the others waiting once.
+    let mut places: Vec<&Place> = places.iter().collect();
+    places.sort_by_key(|place| shared.waiting.at(place));
     for place in places {
         let now = shared.desk.monotonic();
         if now.as_millis() - begun.as_millis() > PATIENCE.as_millis() {
@@ -121,11 +127,15 @@ async fn look_into(shared: &Arc<Shared>, place: &Place) {
     let caller = Caller::human(shared.config.owner.clone());
     let request = Request::Look(noun(&["status"]));
     let ask = Ask { request, command: "look".to_owned(), said, caller, key, is_glance: true };
-    if let Ok(answer) = tokio::time::timeout(LOOK, shared.desk.ask(ask)).await
+    let answer = tokio::time::timeout(LOOK, shared.desk.ask(ask)).await;
+    let now = shared.desk.monotonic();
+    if let Ok(answer) = answer
         && let Body::Done(done) = answer.body
         && let Outcome::Look(look::Outcome::Status(status)) = done.outcome
     {
-        shared.waiting.seen(place, &status, shared.desk.monotonic());
+        shared.waiting.seen(place, &status, now);
+    } else {
+        shared.waiting.tried(place, now);
     }
 }
 
@@ -163,6 +173,9 @@ mod tests {
             }
         }
         assert_eq!(turns, ["p1", "p2", "p3", "p1"]);
+        // One that cannot be looked into has its turn too, and no more.
+        waiting.tried(&places[2], at(20));
+        assert_eq!(waiting.next(&places, &places[0], at(30)).map(|place| place.slug.as_str()), Some("p3"));
         assert!(waiting.next(&places[..1], &places[0], at(99)).is_none(), "there is no other");
     }
 }

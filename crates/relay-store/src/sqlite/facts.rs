@@ -276,6 +276,12 @@ impl Facts for View<'_> {
         find().map_err(|fault| self.refuse(&fault))
     }
 
+    fn newest_from(&self, sender: &Party, recipient: &Party, limit: usize) -> Result<Vec<Number>> {
+        let sql = "SELECT message FROM deliveries INDEXED BY correspondence
+            WHERE sender = ?1 AND recipient = ?2 AND delivered_by IS NOT NULL ORDER BY message DESC LIMIT ?3";
+        self.all(sql, params![sender.to_string(), recipient.to_string(), limit], |row| row.get(0))
+    }
+
     fn wrote_since(&self, sender: &Party, recipient: &Party, since: Timestamp) -> Result<bool> {
         let sql = "SELECT m.sent_at FROM deliveries d INDEXED BY correspondence JOIN messages m ON m.number = d.message
             WHERE d.sender = ?1 AND d.recipient = ?2 AND d.delivered_by IS NOT NULL ORDER BY d.message DESC LIMIT 1";
@@ -354,15 +360,18 @@ impl Facts for View<'_> {
         Ok(near)
     }
 
-    fn pairs(&self, holder: &AgentName, limit: usize) -> Result<Vec<Pair>> {
-        let theirs = CLAIM.replace("r.", "o.");
-        let sql = format!(
-            "SELECT {CLAIM}, {theirs} FROM overlaps p JOIN reservations r ON r.id = p.one JOIN reservations o ON o.id = p.other
-             WHERE p.holder = ?1 AND o.holder <> p.holder ORDER BY p.one, p.other LIMIT ?2"
+    fn pairs(&self, holder: &AgentName, now: Timestamp, limit: usize) -> Result<Vec<Pair>> {
+        let sql = pairs_where(
+            "p.holder = ?1 AND o.holder <> p.holder AND (r.exclusive OR o.exclusive)
+             AND r.expires_at > ?2 AND o.expires_at > ?2 ORDER BY p.one, p.other LIMIT ?3",
         );
-        self.all(&sql, params![holder.as_str(), limit], |row| {
-            Ok((rows::claim(row)?, rows::claim_at(row, CLAIM_COLUMNS)?))
-        })
+        self.all(&sql, params![holder.as_str(), now.millis(), limit], pair)
+    }
+
+    fn share_a_path(&self, one: &AgentName, other: &AgentName, now: Timestamp) -> Result<bool> {
+        let sql = pairs_where("p.holder = ?1 AND o.holder = ?2");
+        let pairs: Vec<Pair> = self.all(&sql, [one.as_str(), other.as_str()], pair)?;
+        Ok(pairs.iter().any(|(mine, theirs)| mine.is_live(now) && theirs.is_live(now)))
     }
 
     fn told(&self, agent: &AgentName) -> Result<Vec<Told>> {
@@ -483,4 +492,16 @@ fn kept(row: &Row<'_>, first: usize) -> rusqlite::Result<KeptFailure> {
         request: row.get(first + 2)?,
         details: row.get(first + 3)?,
     })
+}
+
+fn pairs_where(condition: &str) -> String {
+    let theirs = CLAIM.replace("r.", "o.");
+    format!(
+        "SELECT {CLAIM}, {theirs} FROM overlaps p JOIN reservations r ON r.id = p.one JOIN reservations o ON o.id = p.other
+         WHERE {condition}"
+    )
+}
+
+fn pair(row: &Row<'_>) -> rusqlite::Result<Pair> {
+    Ok((rows::claim(row)?, rows::claim_at(row, CLAIM_COLUMNS)?))
 }

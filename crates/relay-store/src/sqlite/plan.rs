@@ -129,6 +129,7 @@ fn mail(facts: &dyn Facts, me: &Party, other: &Party, thread: &ThreadId, now: Ti
     facts.acks_counted()?;
     facts.traffic(7)?;
     facts.same_text(me, "subject", "body", now, now)?;
+    facts.newest_from(me, other, 7)?;
     facts.wrote_since(me, other, now)?;
     facts.held(me, other)?;
     facts.held_of(me)?;
@@ -146,7 +147,8 @@ fn claims(facts: &dyn Facts, name: &AgentName, thread: &ThreadId, now: Timestamp
     facts.claim(7)?;
     facts.claims_near(&["src/auth", "docs"])?;
     facts.claims_near(&[""])?;
-    facts.pairs(name, 100)?;
+    facts.pairs(name, now, 100)?;
+    facts.share_a_path(name, name, now)?;
     facts.told(name)?;
     facts.taker(7, name)?;
     facts.taken_on(name, "src")?;

@@ -50,14 +50,14 @@ fn a_released_claim_is_gone_from_every_list_and_keeps_its_id() {
             let one = grant(tx, "BlueLake", "src/**", NOW, &[]);
             (one, grant(tx, "RedForest", "src/a", NOW, &[one]))
         });
-        assert_eq!(store.read().unwrap().pairs(&name("RedForest"), 9).unwrap().len(), 1);
+        assert_eq!(store.read().unwrap().pairs(&name("RedForest"), NOW, 9).unwrap().len(), 1);
         let released = Happened::ReservationReleased { agent: name("BlueLake"), claims: vec![one] };
         write(&*store, |tx| append(tx, "BlueLake", NOW, released));
         let facts = store.read().unwrap();
         assert_eq!(ids(&facts.claims().unwrap(), |claim| claim.id), [theirs]);
         assert_eq!(ids(&facts.claims_near(&["src"]).unwrap(), |claim| claim.id), [theirs]);
         assert_eq!(
-            (facts.pairs(&name("RedForest"), 9).unwrap(), facts.pairs(&name("BlueLake"), 9).unwrap()),
+            (facts.pairs(&name("RedForest"), NOW, 9).unwrap(), facts.pairs(&name("BlueLake"), NOW, 9).unwrap()),
             (vec![], vec![])
         );
         assert!(facts.claim(one).unwrap().unwrap().ended);
@@ -157,10 +157,19 @@ fn pairs_and_what_was_told_of_them_belong_to_each_side() {
             (mine, grant(tx, "RedForest", "src/a", NOW, &[mine]))
         });
         let pairs = |agent: &str| {
-            let pairs = store.read().unwrap().pairs(&name(agent), 1).unwrap();
+            let pairs = store.read().unwrap().pairs(&name(agent), NOW, 1).unwrap();
             pairs.into_iter().map(|(mine, theirs)| (mine.id, theirs.id)).collect::<Vec<_>>()
         };
         assert_eq!((pairs("BlueLake"), pairs("RedForest")), (vec![(mine, theirs)], vec![(theirs, mine)]));
+        let facts = store.read().unwrap();
+        let share = |other: &str, now| facts.share_a_path(&name("BlueLake"), &name(other), now).unwrap();
+        assert_eq!((share("RedForest", NOW), share("GreenHill", NOW)), (true, false));
+        // What has expired shares nothing, and is no pair.
+        assert_eq!(
+            (share("RedForest", later(60)), facts.pairs(&name("BlueLake"), later(60), 9).unwrap()),
+            (false, vec![])
+        );
+        drop(facts);
         let told = |mark: &str| Told { mine, theirs, mark: mark.into() };
         let surface = |mark: &str| Happened::MailSurfaced {
             agent: super::party("BlueLake"),

@@ -245,11 +245,11 @@ fn debt(text: &mut String, now: &Now, page: &Page<'_>) {
     if now.debt.is_empty() {
         return;
     }
-    heading(text, &format!("Coordination debt ({}):", count(now.debt.len(), "item")));
+    heading(text, &format!("Coordination debt ({}):", count(now.debt_total, "item")));
     for item in now.debt.iter().take(ITEMS) {
         let _ = writeln!(text, "{} {}", item.words().yellow(), escape_line(&item.text));
     }
-    let rest = now.debt.len().saturating_sub(ITEMS);
+    let rest = now.debt_total.saturating_sub(ITEMS);
     let more = if rest > 0 { format!("… and {rest} more; ") } else { String::new() };
     let line = format!("{more}`relay look debt` has what pays each.");
     let _ = writeln!(text, "{}", speech::sentence(&line, page.speech));
@@ -317,13 +317,13 @@ mod tests {
             "example": "src/a.rs", "ended": false});
         json!({
             "project": "/srv/app", "tip": 42, "agents": names.iter().map(agent).collect::<Vec<_>>(), "live_claims": 10_000,
-            "contested": vec![pair; 3], "open_threads": 1, "contacts_waiting": 1, "debt": debt, "for_the_human": vec![message; 100],
+            "contested": vec![pair; 3], "contested_total": 3, "for_the_human_total": 100, "open_threads": 1, "contacts_waiting": 1, "debt": debt, "for_the_human": vec![message; 100],
             "archive": {"number": 42, "behind": 0},
             "now": {
                 "busy": names.iter().map(busy).collect::<Vec<_>>(), "waits": vec![wait; waits],
                 "tree": {"name": "", "path": "", "claims": 10_000, "contested": 3, "hidden": 9_990},
                 "acks": vec![ack; acks.min(50)], "acks_total": acks, "requests": vec![link; 100],
-                "debt": vec![item; debt], "retired": 7, "store": {"bytes": 1, "log_bytes": 1},
+                "debt": vec![item; debt.min(50)], "debt_total": debt, "retired": 7, "store": {"bytes": 1, "log_bytes": 1},
             },
         })
     }

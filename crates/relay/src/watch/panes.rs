@@ -54,7 +54,7 @@ pub fn first(seen: &Seen) -> Pane {
 pub fn total(pane: Pane, seen: &Seen) -> usize {
     let (status, now) = (&seen.status, &seen.now);
     match pane {
-        Pane::Decide => status.for_the_human_total + now.requests.len() + status.questions.len(),
+        Pane::Decide => status.decisions(),
         Pane::Agents => status.agents.len(),
         Pane::Claims => status.live_claims,
         Pane::Owed => now.acks_total + now.waits.len() + debt(seen).count(),
@@ -198,7 +198,7 @@ fn owed(seen: &Seen, now: Timestamp, paint: Paint) -> Vec<Line<'static>> {
 
 /// What is owed beside acks, which are shown anyway, and decisions, which have a pane of their own.
 fn debt(seen: &Seen) -> impl Iterator<Item = &DebtItem> {
-    seen.now.debt.iter().filter(|item| !["decision", "ack_overdue"].contains(&item.kind.as_str()))
+    seen.now.debt.iter().filter(|item| item.kind != "ack_overdue")
 }
 
 fn ack_line(ack: &AckShape, now: Timestamp, paint: Paint) -> Line<'static> {

@@ -39,7 +39,7 @@ fn story() -> Value {
         "project": "/srv/app", "tip": 42,
         "agents": [agent("BlueLake", true, "Fix the login"), agent("RedForest", false, "\u{1b}[2J日本語\u{202e}")],
         "live_claims": 2, "contested": [{"mine": 7, "pattern": "src/**", "id": 8, "holder": "RedForest", "overlaps": "src/a.rs",
-            "exclusive": true, "example": "src/a.rs", "ended": false}], "open_threads": 1, "contacts_waiting": 1, "debt": 1,
+            "exclusive": true, "example": "src/a.rs", "ended": false}], "contested_total": 1, "for_the_human_total": 1, "open_threads": 1, "contacts_waiting": 1, "debt": 1,
         "for_the_human": [{"id": 12, "thread": "bd-1", "from": "RedForest", "subject": "Which API?", "importance": "urgent",
             "ack_required": true, "sent_at": "2026-11-15T00:10:00.000Z", "read_at": null, "acked_at": null,
             "ack_due": "2026-11-15T00:40:00.000Z", "recipients": []}],

@@ -14,6 +14,8 @@ use crate::wire::v1::MessageShape;
 
 /// So many are weighed against each other, the oldest; what is younger comes up as these are answered.
 const WEIGHED: usize = 300;
+/// Where there are more, as many of the newest of each agent that has none among those.
+const OF_EACH: usize = 2;
 
 /// The most pressing first, and how many there are in all.
 pub(super) fn look(looking: &Looking<'_>) -> Result<(Vec<MessageShape>, usize)> {
@@ -22,15 +24,39 @@ pub(super) fn look(looking: &Looking<'_>) -> Result<(Vec<MessageShape>, usize)> 
     let known: HashSet<Number> = asked.iter().map(|message| message.id).collect();
     let owed = looking.facts.acks_owed(&Party::Human, WEIGHED)?;
     asked.extend(owed.into_iter().filter(|message| !known.contains(&message.id)));
+    if unread >= WEIGHED {
+        asked.extend(of_others(looking, &asked)?);
+    }
     asked.retain(|message| {
         message.delivery_to(&Party::Human).is_some_and(|copy| looking.viewer.sees_delivery(message, copy))
     });
     let mut total = asked.len();
     if unread >= WEIGHED && looking.viewer == Viewer::Human {
-        total += looking.facts.unread(&Party::Human, looking.ctx.limits.unread)?.saturating_sub(unread);
+        total = total.max(looking.facts.unread(&Party::Human, looking.ctx.limits.unread)?);
     }
     let asked = ranked(looking, asked);
     Ok((asked.iter().take(looking.limit).map(|message| looking.shape(message, false)).collect(), total))
+}
+
+/// What waits of agents none of whose mail is among this.
+fn of_others(looking: &Looking<'_>, asked: &[Message]) -> Result<Vec<Message>> {
+    let heard: HashSet<&Party> = asked.iter().map(|message| &message.from).collect();
+    let mut found = Vec::new();
+    for agent in looking.facts.agents()? {
+        let sender = Party::Agent(agent.name);
+        if heard.contains(&sender) {
+            continue;
+        }
+        for id in looking.facts.newest_from(&sender, &Party::Human, OF_EACH)? {
+            let message = looking.facts.envelope(id)?;
+            let waits = |message: &Message| {
+                let copy = message.delivery_to(&Party::Human);
+                copy.is_some_and(|copy| copy.read_at.is_none() || copy.ack(message.ack_within).is_owed())
+            };
+            found.extend(message.filter(waits));
+        }
+    }
+    Ok(found)
 }
 
 /// By how pressing they are, and the first of each sender before the second of any: whoever writes much, or calls everything

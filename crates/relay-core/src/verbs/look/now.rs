@@ -17,7 +17,7 @@ use crate::domain::reservation::Reservation;
 use crate::domain::time::Timestamp;
 use crate::domain::view::Viewer;
 use crate::store::{Result, Size};
-use crate::verbs::debt::{DebtItem, Everybody};
+use crate::verbs::debt::{DECISION, DebtItem, Everybody};
 use crate::wire::v1::{AgentShape, ClaimShape, LinkShape};
 
 /// As many claims and folders as a screen has room for.
@@ -42,7 +42,11 @@ pub struct Now {
     pub acks_total: usize,
     /// Requests for contact that wait for an answer.
     pub requests: Vec<LinkShape>,
+    /// What the project owes itself beside decisions, which `for_the_human` has.
     pub debt: Vec<DebtItem>,
+    /// How much that is, told here or not.
+    #[serde(default)]
+    pub debt_total: usize,
     /// How many agents have retired.
     pub retired: usize,
     pub store: Size,
@@ -91,6 +95,8 @@ pub(super) fn now(
 ) -> Result<Now> {
     let contested = &everybody.contests.claims;
     let (acks, owed) = acks(looking)?;
+    debt.retain(|item| item.kind != DECISION);
+    let debt_total = debt.len();
     debt.truncate(DEBT);
     let shape = |link: &Link| LinkShape::of(link, looking.ctx.now);
     Ok(Now {
@@ -101,6 +107,7 @@ pub(super) fn now(
         acks_total: owed.values().sum(),
         requests: everybody.requests.iter().take(looking.limit).map(shape).collect(),
         debt,
+        debt_total,
         retired: everybody.agents.iter().filter(|known| known.state == Standing::Retired).count(),
         store: looking.ctx.store.size(),
     })

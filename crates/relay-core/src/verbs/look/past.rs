@@ -96,17 +96,22 @@ fn relevant(looking: &Looking<'_>, at: Number, moment: Timestamp) -> Result<Vec<
 fn earlier(looking: &Looking<'_>, events: &[Event], number: Number) -> Result<Vec<Event>> {
     let about = events.iter().flat_map(|event| event.payload.what.claims());
     let claims: BTreeSet<Number> = about.filter(|id| *id <= number).collect();
-    let mut earlier = BTreeMap::new();
+    let (mut earlier, mut taken) = (BTreeMap::new(), BTreeSet::new());
     for id in claims {
-        let is_taken = looking.facts.claim(id)?.is_some_and(|claim| claim.generation > 0);
-        let mut last = if is_taken { number } else { id };
-        while last >= id {
-            let from = last.saturating_sub(STEP.into()).max(id - 1);
-            let stretch = looking.facts.events(&EventQuery { kinds: &CLAIMS, ..EventQuery::between(from, last) })?;
-            let is_about = |event: &Event| event.number == id || event.payload.what.claims().contains(&id);
-            earlier.extend(stretch.into_iter().filter(is_about).map(|event| (event.number, event)));
-            last = from;
+        let grant = looking.facts.events(&EventQuery::between(id - 1, id))?;
+        earlier.extend(grant.into_iter().map(|event| (event.number, event)));
+        if looking.facts.claim(id)?.is_some_and(|claim| claim.generation > 0) {
+            taken.insert(id);
         }
+    }
+    // All that were taken over are followed at once, from the oldest on.
+    let mut last = number;
+    while let Some(oldest) = taken.first().filter(|oldest| **oldest < last) {
+        let from = last.saturating_sub(STEP.into()).max(*oldest);
+        let stretch = looking.facts.events(&EventQuery { kinds: &CLAIMS, ..EventQuery::between(from, last) })?;
+        let is_about = |event: &Event| event.payload.what.claims().iter().any(|id| taken.contains(id));
+        earlier.extend(stretch.into_iter().filter(is_about).map(|event| (event.number, event)));
+        last = from;
     }
     Ok(earlier.into_values().collect())
 }

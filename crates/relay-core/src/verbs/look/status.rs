@@ -48,6 +48,13 @@ pub struct Status {
     pub now: Option<Box<Now>>,
 }
 
+impl Status {
+    /// How many things only the human can settle.
+    pub fn decisions(&self) -> usize {
+        self.for_the_human_total + self.contacts_waiting + self.questions.len()
+    }
+}
+
 pub(super) fn status(looking: &Looking<'_>, actor: Option<&Actor>, input: &Input) -> Result<Outcome> {
     let (ctx, facts) = (looking.ctx, looking.facts);
     let everybody = ledger(looking).everybody()?;

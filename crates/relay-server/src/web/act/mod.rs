@@ -87,7 +87,7 @@ async fn beside(visit: &Visit, draft: &Draft) -> Beside {
 
 /// What was done for the sake of a letter that failed leads to that letter; everything else to where one came from.
 async fn done(mut visit: Visit, form: &Form, flash: Flash) -> Response {
-    let Some(("send", typed)) = form.failed() else { return said(&visit, flash) };
+    let Some(typed) = form.letter() else { return said(&visit, flash) };
     visit.flash = Some(flash);
     let draft = draft(&typed);
     let beside = beside(&visit, &draft).await;

@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 use super::super::door::Typed;
 use super::super::form::Form;
-use super::super::frame::{Frame, Screen};
+use super::super::frame::{Flash, Frame, Screen};
 use super::super::refused;
 use super::super::visit::Visit;
-use super::{FORMS, done, told, undone, unsent};
+use super::{FORMS, done, said, told, undone, unsent};
 use crate::ask::Body;
 use crate::front::Speech;
 use crate::mcp::{boundary, plain};
@@ -49,10 +49,15 @@ pub async fn step(visit: Visit, Extension(form): Typed) -> Response {
     let answer = visit.act(request, tool, key.as_deref()).await;
     match &answer.body {
         Body::Failed(failure) => failed(&visit, &form, failure).await,
+        // The request that failed was made again, and went through: there is nothing to go back to.
+        Body::Done(done) if is_made_again(&done.outcome) => said(&visit, told::flash(&visit, [&answer])),
         Body::Done(done) if !is_told_in_a_sentence(&done.outcome) => {
             let front = visit.shared.desk.front();
             let text = plain(&front.text(&answer, Speech::Commands, &boundary()));
-            let page = Told { frame: visit.frame(Screen::Door), title: tool, text };
+            if form.letter().is_some() {
+                return super::done(visit, &form, Flash { text, ..Flash::default() }).await;
+            }
+            let page = Told { frame: visit.frame(Screen::Door), title: "What came of it", text };
             visit.page(StatusCode::OK, page.render().unwrap_or_default())
         }
         Body::Done(_) => {
@@ -77,6 +82,10 @@ fn request(visit: &Visit, form: &Form) -> Result<(Chosen, Request, Option<String
         .map_err(|fault| Code::InputInvalid.refuse(format!("a step is a tool and its arguments, as JSON: {fault}")))?;
     let (request, key) = visit.request(&chosen.tool, chosen.args.clone())?;
     Ok((chosen, request, key))
+}
+
+fn is_made_again(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Recover(recover) if recover.retried.is_some())
 }
 
 /// Other answers are read, and need a page.

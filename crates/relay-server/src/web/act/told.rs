@@ -43,6 +43,9 @@ fn sentence(visit: &Visit, outcome: &Outcome) -> String {
         Outcome::Link(linked) => answered(visit, linked),
         Outcome::Release(released) => freed(released),
         Outcome::Standing(standing) => stands(standing),
+        Outcome::Recover(recover) if recover.retried.is_some() => {
+            "The same request was made again, and went through.".to_owned()
+        }
         _ => "Done.".to_owned(),
     }
 }

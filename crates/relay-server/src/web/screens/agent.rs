@@ -4,8 +4,8 @@ use askama::Template;
 use relay_core::domain::agent::Policy;
 use relay_core::domain::event::Number;
 use relay_core::verbs::debt::DebtItem;
-use relay_core::verbs::look::{AckShape, Busy, Status, WaitShape};
-use relay_core::wire::v1::{AgentShape, ClaimShape, EventShape};
+use relay_core::verbs::look::{AckShape, Busy, Events, Status, WaitShape};
+use relay_core::wire::v1::{AgentShape, ClaimShape};
 
 use super::events::Told;
 use super::held::{Held, held};
@@ -23,7 +23,7 @@ pub struct About<'a> {
     pub contested: &'a [Number],
     pub total: usize,
     /// What it did last, the newest first.
-    pub events: &'a [EventShape],
+    pub last: &'a Events,
 }
 
 #[derive(Template)]
@@ -41,6 +41,10 @@ struct Screen<'a> {
     claims: Vec<Held<'a>>,
     total: usize,
     events: Vec<Told<'a>>,
+    /// What it did before those was not looked at.
+    has_older: bool,
+    /// Not all that is owed was looked through.
+    is_cut: bool,
 }
 
 pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
@@ -63,7 +67,9 @@ pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
         debt,
         claims: held(about.claims, about.contested, &about.status.agents),
         total: about.total,
-        events: about.events.iter().map(Told::of).collect(),
+        events: about.last.events.iter().map(Told::of).collect(),
+        has_older: about.last.before.is_some(),
+        is_cut: now.is_some_and(|now| now.debt_total > now.debt.len()),
     })
 }
 

@@ -30,7 +30,7 @@ impl<'a> Told<'a> {
         // The sentence of a grant says its pattern, and those of a thread say which.
         let patterns = patterns.filter(|_| event.kind != "reservation_granted");
         let thread = text("thread").or(text("reason"));
-        let named = thread.and_then(|thread| Some((event.text.rfind(thread)?, thread.len())));
+        let named = thread.and_then(|thread| Some((place(&event.text, thread)?, thread.len())));
         let (before, after) = match named {
             Some((at, length)) => (&event.text[..at], &event.text[at + length..]),
             None => (event.text.as_str(), ""),
@@ -48,5 +48,30 @@ impl<'a> Told<'a> {
             patterns: patterns.into_iter().flatten().filter_map(Value::as_str).collect(),
             is_chosen: false,
         }
+    }
+}
+
+/// Where a sentence names its thread: after "for", or at its end.
+fn place(sentence: &str, thread: &str) -> Option<usize> {
+    let reason = format!(" for {thread}");
+    let is_whole = |at: &usize| !sentence[at + reason.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
+    let after_for = sentence.rfind(&reason).filter(is_whole).map(|at| at + " for ".len());
+    after_for.or_else(|| sentence.rfind(thread))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn a_thread_is_found_where_the_sentence_names_it() {
+        let check = |sentence: &str, thread: &str, expected: &str| {
+            let at = place(sentence, thread).map(|at| &sentence[..at]);
+            assert_eq!(at, Some(expected), "{sentence}");
+        };
+        check("reserved src/** for 15 until 2026-11-15T01:00:00Z, against #57", "15", "reserved src/** for ");
+        check("reserved for for bd-1 until 2026", "bd-1", "reserved for for ");
+        check("sent #15 to Blue in 15", "15", "sent #15 to Blue in ");
+        assert_eq!(place("left it", "bd-1"), None);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use askama::Template;
 use relay_core::domain::event::Number;
 use relay_core::domain::name::{HUMAN, RELAY};
+use relay_core::domain::shell;
 use relay_core::store::Size;
 use relay_core::verbs::debt::DebtItem;
 use relay_core::verbs::look::{AckShape, Branch, Busy, Now, Status, WaitShape};
@@ -157,14 +158,17 @@ fn nothing() -> Now {
         acks_total: 0,
         requests: Vec::new(),
         debt: Vec::new(),
+        debt_total: 0,
         retired: 0,
         store: Size::default(),
     }
 }
 
 impl Screen<'_> {
-    fn decisions(&self) -> usize {
-        self.status.for_the_human_total + self.now.requests.len() + self.status.questions.len()
+    /// A command of relay's for this project, whatever folder it is run in.
+    fn command(&self, words: &str) -> String {
+        let words: Vec<&str> = ["relay"].into_iter().chain(words.split(' ')).collect();
+        shell::line(&[&words[..], &["--project", &self.status.project]].concat())
     }
 
     /// What is asked beyond what all the pages have room for.

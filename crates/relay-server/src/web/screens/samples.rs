@@ -283,6 +283,7 @@ fn now(words: &Words) -> Now {
         }],
         acks_total: 1,
         requests: vec![link(30, LinkState::Requested, words)],
+        debt_total: 1,
         debt: vec![DebtItem {
             kind: "pile".to_owned(),
             who: words.name.to_owned(),

@@ -20,7 +20,7 @@ use crate::web::frame::{Flash, Frame, Screen};
 pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
     let status = samples::status(words);
     let claims = samples::claims(words);
-    let events = samples::events(words);
+    let last = samples::history(words);
     let shown = |here, path: &str, page: &dyn Fn(&Frame<'_>) -> String| framed(here, path, None, page);
     let about = agent::About {
         agent: &status.agents[0],
@@ -28,7 +28,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
         claims: &claims[..1],
         contested: &[12],
         total: 1,
-        events: &events,
+        last: &last,
     };
     let path = words.path;
     let listed = reservations::Claims {
@@ -47,7 +47,7 @@ pub(super) fn screens(words: &Words) -> Vec<(&'static str, String)> {
         since: Some(words.text.to_owned()),
         until: None,
     };
-    let moment = replay::Moment { at: 38, events: &events, claims: &claims, contested: &[12, 14], total: 6 };
+    let moment = replay::Moment { at: 38, events: &last.events, claims: &claims, contested: &[12, 14], total: 6 };
     let draft = write::Draft {
         to: vec![words.name.to_owned(), "Nobody".to_owned()],
         thread: words.thread.to_owned(),
@@ -310,7 +310,8 @@ fn what_is_typed_for_one_letter_is_not_kept_for_another() {
 /// The page of an agent of a project.
 fn agent_page(status: &Status, name: &str) -> String {
     let Some(agent) = status.agents.iter().find(|agent| agent.name == name) else { panic!("nobody is called {name}") };
-    let about = agent::About { agent, status, claims: &[], contested: &[], total: 0, events: &[] };
+    let last = Events { events: Vec::new(), cursor: 0, before: None, layout: Default::default() };
+    let about = agent::About { agent, status, claims: &[], contested: &[], total: 0, last: &last };
     framed(Screen::Agents, "/a/1", None, |frame| agent::page(frame, &about))
 }
 
@@ -391,8 +392,8 @@ fn many_questions_are_turned_page_by_page_and_who_wrote_many_is_named() {
     assert!(second.contains("<span class=\"count\">132</span>"), "they are all counted, and a request for contact");
     assert!(second.contains("href=\"/p/x/?page=1\"") && second.contains("href=\"/p/x/?page=3\""));
     assert!(second.contains("page 2 of 3") && second.contains("and 100 younger"));
-    assert!(second.contains("wrote 30 of these") && second.contains("Mark 28 of them"));
-    assert!(!second.contains("wrote 1 of these"));
+    assert!(second.contains("wrote 30 of what waits") && second.contains("Mark 28 of them"));
+    assert!(!second.contains("wrote 1 of"));
 }
 
 #[test]

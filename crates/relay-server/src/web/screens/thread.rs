@@ -55,7 +55,6 @@ pub struct Letter<'a> {
     pub copies: Vec<&'a RecipientShape>,
 }
 
-/// The status says which claims are contested; it is needed where there are some.
 /// The agents tell who of those that hold something for it is alive.
 pub fn page(frame: &Frame<'_>, view: &ThreadView, agents: &[AgentShape]) -> String {
     let subject = view.thread.subject.as_deref();

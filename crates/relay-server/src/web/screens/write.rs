@@ -2,7 +2,9 @@
 
 use askama::Template;
 use relay_core::domain::event::Number;
+use relay_core::domain::limits::ALL_SEEN_WITHIN;
 use relay_core::domain::message::Importance;
+use relay_core::domain::time::Timestamp;
 use relay_core::wire::v1::{AgentShape, MessageShape};
 
 use super::now::standing;
@@ -35,7 +37,7 @@ struct Screen<'a> {
     draft: &'a Draft,
     agents: Vec<&'a AgentShape>,
     more: usize,
-    /// How many of all may act.
+    /// How many `@all` reaches.
     able: usize,
     /// Recipients that have no box.
     named: String,
@@ -75,12 +77,18 @@ pub fn page(frame: &Frame<'_>, draft: &Draft, beside: &Beside, trouble: Option<T
         named: named.join(", "),
         agents: shown,
         more,
-        able: agents.iter().filter(|agent| ["alive", "silent"].contains(&standing(agent))).count(),
+        able: agents.iter().filter(|agent| is_reached(agent, frame.now)).count(),
         importances: Importance::ALL.map(Importance::as_str),
         trouble,
         answered: answered.as_ref(),
         reopens: *reopens,
     })
+}
+
+/// Whether `@all` reaches it.
+fn is_reached(agent: &AgentShape, now: Timestamp) -> bool {
+    let is_recent = agent.seen_at.is_some_and(|at| at >= now.minus(ALL_SEEN_WITHIN));
+    ["alive", "silent"].contains(&standing(agent)) && is_recent
 }
 
 impl Screen<'_> {
