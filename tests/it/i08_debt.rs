@@ -190,6 +190,25 @@ fn who_writes_much_to_the_human_hides_nobody_else() {
     assert_eq!((&few["for_the_human"][1]["subject"], &few["for_the_human_total"]), (&json!("loud 0"), &json!(8)));
 }
 
+/// More than are weighed against each other.
+#[test]
+fn a_flood_of_one_hides_no_question_of_another() {
+    let bus = Bus::with(&["BlueLake", "RedForest"]);
+    let ask = |agent: &str, subject: &str| {
+        let args = ["send", "--to", "human", "--thread", "bd-1", "--subject", subject, "--body", subject];
+        bus.relay(agent, args).success();
+    };
+    for round in 0..301 {
+        ask("BlueLake", &format!("loud {round}"));
+    }
+    ask("RedForest", "quiet");
+    let status = bus.relay("", ["status"]).success().result();
+    let subjects = crate::terminal::column(&status["for_the_human"], "subject");
+    assert_eq!((subjects.len(), &subjects[..3]), (100, &[json!("loud 0"), json!("quiet"), json!("loud 1")][..]));
+    bus.relay("", ["token", "human"]).success();
+    assert_eq!(bus.relay("human", ["status"]).success().result()["for_the_human_total"], 302);
+}
+
 #[test]
 fn nobody_is_told_what_a_blind_copy_owes() {
     let bus = Bus::with(&["BlueLake", "GreenHill", "RedForest"]);

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use relay_core::domain::event::{Happened, Renewal, Told};
+use relay_core::domain::event::{Happened, Number, Renewal, Told};
 use relay_core::domain::pattern::{Case, Pattern};
 use relay_core::domain::time::Span;
-use relay_core::store::Facts;
+use relay_core::store::{Facts, Tx};
 
 use super::{NOW, Opened, Place, append, each, grant, ids, later, name, party, register, thread, write};
 
@@ -146,14 +146,33 @@ fn a_claim_taken_over_has_a_new_holder_and_the_old_one_learns_who() {
     });
 }
 
+/// A claim that others may hold as well.
+fn share(tx: &mut dyn Tx, holder: &str, pattern: &str, overlaps: &[Number]) -> Number {
+    let what = Happened::ReservationGranted {
+        agent: name(holder),
+        pattern: pattern.to_owned(),
+        prefix: pattern.to_owned(),
+        exclusive: false,
+        reason: None,
+        ttl_ms: 3_600_000,
+        first_granted_at: NOW,
+        expires_at: later(60),
+        overlaps: overlaps.to_vec(),
+        conflicts: Vec::new(),
+    };
+    append(tx, holder, NOW, what)
+}
+
 #[test]
 fn pairs_and_what_was_told_of_them_belong_to_each_side() {
     each(|place| {
         let store = people(place);
         let (mine, theirs) = write(&*store, |tx| {
             let mine = grant(tx, "BlueLake", "src/**", NOW, &[]);
-            // What one holds twice is no pair of two.
+            // What one holds twice is no pair of two, and what all share nobody contests.
             grant(tx, "BlueLake", "src/b/**", NOW, &[mine]);
+            let ours = share(tx, "BlueLake", "doc", &[]);
+            share(tx, "RedForest", "doc", &[ours]);
             (mine, grant(tx, "RedForest", "src/a", NOW, &[mine]))
         });
         let pairs = |agent: &str| {

@@ -241,6 +241,8 @@ fn sent_mail_is_found_by_sender_and_time() {
         let facts = store.read().unwrap();
         let (blue, red) = (party("BlueLake"), party("RedForest"));
         assert_eq!(ids(&facts.outbox(&blue, 2).unwrap(), |message| message.id), [sent[2], sent[1]], "newest first");
+        assert_eq!(facts.newest_from(&blue, &red, 2).unwrap(), [sent[2], sent[1]], "newest first");
+        assert!(facts.newest_from(&red, &blue, 2).unwrap().is_empty());
         assert!(facts.wrote_since(&blue, &red, later(20)).unwrap());
         assert!(!facts.wrote_since(&blue, &red, later(21)).unwrap());
         assert!(!facts.wrote_since(&red, &blue, NOW).unwrap());
