@@ -44,20 +44,20 @@ fn a_message_to_one_to_several_and_to_all_is_the_humans() {
     for agent in ["BlueLake", "RedForest", "GreenField"] {
         assert_eq!(newest(&bus, agent)["body"], "all", "{agent}");
     }
+}
 
-    /// Browsers that say nothing of who asks are told apart by what the page's own script says.
-    #[test]
-    fn what_was_done_is_said_to_a_person_and_not_to_the_pages_script() {
-        let bus = Bus::with(&["BlueLake"]);
-        let server = Server::start(&bus);
-        let person = Person::at(&server);
-        let fields = [("to", "BlueLake"), ("subject", "Stop"), ("body", "b"), ("thread", "bd-2")];
-        assert_eq!(person.post("send", &fields).status, 303);
-        let place = format!("{}/", person.place());
-        let script = [("cookie", person.cookie.as_str()), ("x-relay-script", "1")];
-        assert!(!server.request("GET", &place, &script, "").text.contains("Sent #"));
-        assert!(person.get(&place).text.contains("Sent #"));
-    }
+/// Browsers that say nothing of who asks are told apart by what the page's own script says.
+#[test]
+fn what_was_done_is_said_to_a_person_and_not_to_the_pages_script() {
+    let bus = Bus::with(&["BlueLake"]);
+    let server = Server::start(&bus);
+    let person = Person::at(&server);
+    let fields = [("to", "BlueLake"), ("subject", "Stop"), ("body", "b"), ("thread", "bd-2")];
+    assert_eq!(person.post("send", &fields).status, 303);
+    let place = format!("{}/", person.place());
+    let script = [("cookie", person.cookie.as_str()), ("x-relay-script", "1")];
+    assert!(!server.request("GET", &place, &script, "").text.contains("Sent #"));
+    assert!(person.get(&place).text.contains("Sent #"));
 }
 
 #[test]
