@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { screens } from "../stage/screens.mjs";
 
 /** What one may weigh: the document, and everything that it brings. */
-const MOST = 200 * 1024;
+const MOST = 200_000;
 
 export default async function (stage) {
   const weights = {};

@@ -43,6 +43,13 @@ const ELEMENTS: [&str; 22] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Markup(String);
 
+impl Markup {
+    /// In bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 impl HtmlSafe for Markup {}
 
 impl fmt::Display for Markup {

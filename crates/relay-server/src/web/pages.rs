@@ -109,7 +109,8 @@ async fn list_of_threads(visit: Visit) -> Response {
 
 async fn one_thread(visit: Visit, Path((_, id)): Path<(String, String)>) -> Response {
     let seen = async {
-        let input = Input { before: visit.number("before")?, limit: Some(visit.most(PAGE)), ..noun(&["thread", &id]) };
+        let limit = Some(visit.most(thread::LETTERS));
+        let input = Input { before: visit.number("before")?, limit, ..noun(&["thread", &id]) };
         match visit.look(input).await? {
             Outcome::Thread(view) => {
                 let agents = if view.reservations.is_empty() { Vec::new() } else { visit.agents().await? };
@@ -127,10 +128,9 @@ async fn one_message(visit: Visit, Path((_, number)): Path<(String, String)>) ->
         Ok(message) => message,
         Err(failure) => return refused::inside(&visit, &failure.error, None),
     };
-    let input = Input { limit: Some(visit.most(PAGE)), ..noun(&["thread", &message.thread]) };
+    let input = Input { limit: Some(visit.most(thread::LETTERS)), ..noun(&["thread", &message.thread]) };
     if let Ok(Outcome::Thread(view)) = visit.look(input).await
-        && view.messages.iter().any(|known| known.id == message.id && known.body == message.body)
-        && !thread::has_many_receipts(&message)
+        && thread::shows(&view, &message)
     {
         return shown::see(&format!(
             "{}#m{}",

@@ -42,6 +42,7 @@ pub enum Layout {
 
 /// How many numbers one step through a filtered history covers.
 pub(in crate::verbs) const STEP: u16 = 1_000;
+const SHORT_STEP: u16 = 200;
 
 /// Goes through the history up to an event, a stretch of so many numbers at a time.
 pub(in crate::verbs) fn each_step(
@@ -143,7 +144,12 @@ impl Page<'_> {
     }
 
     fn step(&self) -> Number {
-        if self.sieve.is_open() { self.limit as Number } else { STEP.into() }
+        match self.until {
+            _ if self.sieve.is_open() => self.limit as Number,
+            // Whoever cannot wait looks at the clock more often: a step may have to come from the disk.
+            Some(_) => SHORT_STEP.into(),
+            None => STEP.into(),
+        }
     }
 
     /// Kind, actor and time are told from the event alone, before anybody looks at a message.

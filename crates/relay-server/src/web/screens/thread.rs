@@ -33,11 +33,15 @@ struct Screen<'a> {
 }
 
 /// As many participants and claims as stand beside a conversation.
-const BESIDE: usize = 50;
+const BESIDE: usize = 20;
 /// As many messages as are seen without scrolling.
 const SEEN_AT_ONCE: usize = 3;
 /// As many receipts as stand under a message of a conversation; a message to everybody may have hundreds.
-const RECEIPTS: usize = 12;
+const RECEIPTS: usize = 5;
+/// As many messages as a page of a conversation has.
+pub const LETTERS: usize = 25;
+/// How much of a page their texts may be, in bytes of markup, which a text can be much shorter than.
+const TEXTS: usize = 56 * 1024;
 
 /// A message that waits for the human.
 struct Question<'a> {
@@ -57,9 +61,7 @@ pub struct Letter<'a> {
 
 /// The agents tell who of those that hold something for it is alive.
 pub fn page(frame: &Frame<'_>, view: &ThreadView, agents: &[AgentShape]) -> String {
-    let subject = view.thread.subject.as_deref();
-    let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message).in_short() };
-    let letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
+    let letters = letters(view);
     let waiting = waiting(view, &letters);
     let participants = first(&view.participants, BESIDE);
     let others = participants.iter().map(String::as_str).filter(|name| *name != HUMAN).collect();
@@ -79,6 +81,30 @@ pub fn page(frame: &Frame<'_>, view: &ThreadView, agents: &[AgentShape]) -> Stri
         owed: first(&view.acks_owed, BESIDE),
         is_old,
     })
+}
+
+/// The messages of a page, the newest with their texts, as far as there is room.
+fn letters(view: &ThreadView) -> Vec<Letter<'_>> {
+    let subject = view.thread.subject.as_deref();
+    let letter = |message| Letter { repeats: repeats(message, subject), ..Letter::of(message).in_short() };
+    let mut letters: Vec<Letter<'_>> = view.messages.iter().map(letter).collect();
+    let mut left = TEXTS;
+    for letter in letters.iter_mut().rev() {
+        let size = letter.body.as_ref().map_or(0, Markup::len);
+        // What does not fit leaves no room for what is older.
+        left = left.checked_sub(size).unwrap_or_default();
+        if left == 0 {
+            letter.body = None;
+        }
+    }
+    letters
+}
+
+/// Whether a page shows all of a message.
+pub fn shows(view: &ThreadView, message: &MessageShape) -> bool {
+    let is_whole =
+        |letter: &Letter<'_>| letter.message.id == message.id && letter.body.is_some() == message.body.is_some();
+    !has_many_receipts(message) && letters(view).iter().any(is_whole)
 }
 
 /// The newest question that waits for the human: of the messages shown, and of older ones that are owed an ack.
@@ -141,7 +167,7 @@ impl<'a> Letter<'a> {
 }
 
 /// Whether a conversation leaves some of its receipts out.
-pub fn has_many_receipts(message: &MessageShape) -> bool {
+fn has_many_receipts(message: &MessageShape) -> bool {
     message.recipients.len() > RECEIPTS
 }
 
