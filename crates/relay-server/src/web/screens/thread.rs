@@ -92,7 +92,7 @@ fn letters(view: &ThreadView) -> Vec<Letter<'_>> {
     for letter in letters.iter_mut().rev() {
         let size = letter.body.as_ref().map_or(0, Markup::len);
         // What does not fit leaves no room for what is older.
-        left = left.checked_sub(size).unwrap_or_default();
+        left = left.saturating_sub(size);
         if left == 0 {
             letter.body = None;
         }
