@@ -136,12 +136,10 @@ pub fn agents(agents: &[AgentShape], page: &Page<'_>) -> String {
         return "Nobody is registered yet.\n".to_owned();
     }
     let row = |agent: &AgentShape| {
-        let life = if agent.alive { "alive" } else { "silent" };
-        let state = if agent.state == "active" { life } else { &agent.state };
         let task = agent.task.as_deref().map(escape_line).unwrap_or_default();
         vec![
             agent.name.clone(),
-            state.to_owned(),
+            agent.standing().to_owned(),
             agent.seen_at.map(|at| relative(at, page.now)).unwrap_or_default(),
             agent.policy.clone().unwrap_or_default(),
             agent.program.as_deref().map(escape_line).unwrap_or_default(),

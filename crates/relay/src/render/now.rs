@@ -17,8 +17,6 @@ use super::{Page, count, mail, relative, speech, table};
 const AGENTS: usize = 30;
 const ACKS: usize = 15;
 const ITEMS: usize = 8;
-/// Unread mail is counted no further than this.
-const MANY: usize = 100;
 
 pub fn page(status: &Status, now: &Now, page: &Page<'_>) -> String {
     let mut text = format!("{} at event #{}\n", status.project.bold(), status.tip);
@@ -62,7 +60,7 @@ pub fn reply(id: &str) -> [&str; 8] {
 }
 
 /// How the human answers a request for contact.
-fn answer<'a>(request: &'a LinkShape, id: &'a str) -> [&'a str; 9] {
+pub fn answer<'a>(request: &'a LinkShape, id: &'a str) -> [&'a str; 9] {
     ["relay", "link", "--target", &request.to, "--id", id, "--accept", "--agent", "human"]
 }
 
@@ -104,7 +102,7 @@ fn row(agent: &AgentShape, busy: &Busy, now: &Now, page: &Page<'_>) -> [String; 
     let waits = now.waits.iter().filter(|wait| wait.who == agent.name).flat_map(|wait| &wait.for_whom);
     [
         agent.name.clone(),
-        state(agent).to_owned(),
+        agent.standing().to_owned(),
         agent.seen_at.map(|at| relative(at, page.now)).unwrap_or_default(),
         held(busy),
         if busy.owes == 0 { String::new() } else { count(busy.owes, "ack") },
@@ -136,22 +134,9 @@ pub fn work(agent: &AgentShape) -> String {
     }
 }
 
-/// Active agents are alive or silent; the others are what they are.
-pub fn state(agent: &AgentShape) -> &str {
-    match agent.state.as_str() {
-        "active" if agent.alive => "alive",
-        "active" => "silent",
-        other => other,
-    }
-}
-
 /// How much mail an agent has not read, where that is known and there is some.
 pub fn unread(busy: &Busy) -> String {
-    match busy.unread {
-        Some(MANY..) => format!("{MANY}+"),
-        Some(1..) => busy.unread.unwrap_or_default().to_string(),
-        _ => String::new(),
-    }
+    busy.unread_told().filter(|told| told != "0").unwrap_or_default()
 }
 
 /// Longer words are cut, so that a page stays one on a narrow screen.
@@ -234,7 +219,7 @@ pub fn waiting(wait: &WaitShape) -> String {
     let patterns: Vec<String> = wait.patterns.iter().map(|pattern| escape_line(pattern)).collect();
     let what = match wait.verb.as_str() {
         "poll" => "to write".to_owned(),
-        "link" => "to accept contact".to_owned(),
+        "link" => "to answer a contact request".to_owned(),
         _ if patterns.is_empty() => format!("({})", wait.verb),
         _ => format!("to give back {}", patterns.join(", ")),
     };

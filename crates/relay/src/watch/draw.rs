@@ -12,7 +12,7 @@ use super::look::Seen;
 use super::panes::{self, Paint, faint, strong};
 use super::state::{Pane, State};
 use crate::render::count;
-use crate::render::now::{archive, state as life, store};
+use crate::render::now::{archive, store};
 
 /// From this many columns and rows on all panes are seen at once.
 const WIDE: (u16, u16) = (100, 20);
@@ -55,7 +55,7 @@ pub fn draw(frame: &mut Frame<'_>, seen: &Seen, state: &mut State, now: Timestam
 /// What matters most stands first, where it is not cut off.
 fn header(seen: &Seen) -> Line<'static> {
     let agents = &seen.status.agents;
-    let of = |word: &str| agents.iter().filter(|agent| life(agent) == word).count();
+    let of = |word: &str| agents.iter().filter(|agent| agent.standing() == word).count();
     let overdue = seen.now.acks.iter().filter(|ack| ack.overdue).count();
     let (decide, pairs) = (panes::total(Pane::Decide, seen), seen.status.contested_total);
     let pressing = [

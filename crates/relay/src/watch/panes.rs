@@ -11,7 +11,7 @@ use relay_core::wire::v1::{AgentShape, MessageShape};
 
 use super::look::Seen;
 use super::state::Pane;
-use crate::render::now::{due, reply, state, unread, waiting, work};
+use crate::render::now::{answer, due, reply, unread, waiting, work};
 use crate::render::tree::{self, What};
 use crate::render::{count, relative};
 
@@ -73,8 +73,8 @@ fn decide(seen: &Seen, now: Timestamp, paint: Paint) -> Vec<Line<'static>> {
             paint.word("contact ", Color::Magenta),
             Span::raw(format!("{} asks {}{why}", request.from, request.to)),
         ]));
-        let answer = format!("  relay link --target {} --id {} --accept --agent human", request.to, request.id);
-        lines.push(faint(answer).into());
+        let answer = shell::line(&answer(request, &request.id.to_string()));
+        lines.push(faint(format!("  {answer}")).into());
     }
     for question in &seen.status.questions {
         let said = if question.text.is_empty() { &question.case } else { &question.text };
@@ -101,7 +101,7 @@ fn letter(mail: &MessageShape, now: Timestamp, paint: Paint) -> Line<'static> {
 fn agents(seen: &Seen, now: Timestamp, paint: Paint) -> Vec<Line<'static>> {
     let agents = &seen.status.agents;
     let longest = |of: fn(&AgentShape) -> &str| agents.iter().map(|agent| of(agent).len()).max().unwrap_or(0).min(24);
-    let widths = (longest(|agent| &agent.name), longest(state));
+    let widths = (longest(|agent| &agent.name), longest(AgentShape::standing));
     let mut lines = Vec::new();
     for (agent, busy) in agents.iter().zip(&seen.now.busy) {
         lines.push(agent_line(agent, widths, now, paint));
@@ -114,7 +114,7 @@ fn agents(seen: &Seen, now: Timestamp, paint: Paint) -> Vec<Line<'static>> {
 }
 
 fn agent_line(agent: &AgentShape, (names, states): (usize, usize), now: Timestamp, paint: Paint) -> Line<'static> {
-    let state = state(agent);
+    let state = agent.standing();
     let colour = match state {
         "alive" => Color::Green,
         "silent" => Color::Yellow,

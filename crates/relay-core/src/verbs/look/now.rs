@@ -64,6 +64,14 @@ pub struct Busy {
     pub unread: Option<usize>,
 }
 
+impl Busy {
+    /// How much mail it has not read, as far as that is counted; none where it is not known.
+    pub fn unread_told(&self) -> Option<String> {
+        let more = |unread| if unread >= UNREAD { "+" } else { "" };
+        self.unread.map(|unread| format!("{unread}{}", more(unread)))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitShape {
     pub who: String,

@@ -40,6 +40,15 @@ pub struct AgentShape {
 }
 
 impl AgentShape {
+    /// How it stands, in one word: whoever may act is alive or silent, the others are what they are.
+    pub fn standing(&self) -> &str {
+        match (self.state.as_str(), self.alive) {
+            ("active", true) => "alive",
+            ("active", false) => "silent",
+            (other, _) => other,
+        }
+    }
+
     pub fn of(agent: &Agent, state: Standing, alive: bool, seen_at: Timestamp) -> Self {
         AgentShape {
             name: agent.name.to_string(),

@@ -9,7 +9,6 @@ use relay_core::wire::v1::{AgentShape, ClaimShape};
 
 use super::events::Told;
 use super::held::{Held, held};
-use super::now::standing;
 use super::{filters, text};
 use crate::web::frame::Frame;
 
@@ -31,7 +30,7 @@ pub struct About<'a> {
 struct Screen<'a> {
     frame: &'a Frame<'a>,
     agent: &'a AgentShape,
-    standing: &'static str,
+    standing: &'a str,
     busy: Option<&'a Busy>,
     waits: Vec<&'a WaitShape>,
     acks: Vec<&'a AckShape>,
@@ -59,7 +58,7 @@ pub fn page(frame: &Frame<'_>, about: &About<'_>) -> String {
     text(&Screen {
         frame,
         agent,
-        standing: standing(agent),
+        standing: agent.standing(),
         owes: busy.map_or(0, |busy| busy.owes).max(acks.len()) + debt.len(),
         busy,
         waits: now.iter().flat_map(|now| &now.waits).filter(|wait| is_it(&wait.who)).collect(),

@@ -3,7 +3,6 @@
 use askama::Template;
 use relay_core::wire::v1::AgentShape;
 
-use super::now::standing;
 use super::{filters, text};
 use crate::web::frame::Frame;
 
@@ -32,7 +31,7 @@ struct Tab {
 
 /// `page` counts from one; whatever lies beyond the last is the last.
 pub fn page(frame: &Frame<'_>, agents: &[AgentShape], state: &str, page: usize) -> String {
-    let is_of = |agent: &AgentShape, state: &str| state.is_empty() || standing(agent) == state;
+    let is_of = |agent: &AgentShape, state: &str| state.is_empty() || agent.standing() == state;
     let tab = |(state, word)| Tab { state, word, count: agents.iter().filter(|agent| is_of(agent, state)).count() };
     let mut wanted: Vec<&AgentShape> = agents.iter().filter(|agent| is_of(agent, state)).collect();
     wanted.sort_by_key(|agent| (rank(agent), std::cmp::Reverse(agent.seen_at)));
@@ -44,5 +43,5 @@ pub fn page(frame: &Frame<'_>, agents: &[AgentShape], state: &str, page: usize) 
 
 /// Whoever may act comes first.
 fn rank(agent: &AgentShape) -> usize {
-    STATES.iter().position(|(state, _)| *state == standing(agent)).unwrap_or(STATES.len())
+    STATES.iter().position(|(state, _)| *state == agent.standing()).unwrap_or(STATES.len())
 }

@@ -63,7 +63,7 @@ struct Loud<'a> {
 /// An agent, with what it is at.
 struct Row<'a> {
     agent: &'a AgentShape,
-    standing: &'static str,
+    standing: &'a str,
     busy: Option<&'a Busy>,
     waits: Vec<&'a WaitShape>,
 }
@@ -116,16 +116,6 @@ fn loud(asked: &[MessageShape]) -> Vec<Loud<'_>> {
     senders
 }
 
-/// How an agent stands, in one word.
-pub fn standing(agent: &AgentShape) -> &'static str {
-    match (agent.state.as_str(), agent.alive) {
-        ("suspended", _) => "suspended",
-        ("retired", _) => "retired",
-        (_, true) => "alive",
-        (_, false) => "silent",
-    }
-}
-
 /// What such a word says, for whoever points at it.
 pub fn meaning(standing: &str) -> &'static str {
     match standing {
@@ -141,7 +131,7 @@ fn rows<'a>(status: &'a Status, now: &'a Now) -> Vec<Row<'a>> {
     let busy: HashMap<&str, &Busy> = now.busy.iter().map(|busy| (busy.agent.as_str(), busy)).collect();
     let row = |agent: &'a AgentShape| Row {
         agent,
-        standing: standing(agent),
+        standing: agent.standing(),
         busy: busy.get(agent.name.as_str()).copied(),
         waits: now.waits.iter().filter(|wait| wait.who == agent.name).collect(),
     };
@@ -187,16 +177,16 @@ impl Screen<'_> {
     }
 
     /// Why somebody who asks would not read an answer. Those of other projects, and relay itself, are not known here.
-    fn gone(&self, name: &str) -> Option<&'static str> {
+    fn gone(&self, name: &str) -> Option<&str> {
         if name.contains('@') || name == HUMAN || name == RELAY {
             return None;
         }
         let known = self.status.agents.iter().find(|agent| agent.name == name);
-        known.map_or(Some("retired"), |agent| Some(standing(agent)).filter(|word| *word == "suspended"))
+        known.map_or(Some("retired"), |agent| Some(agent.standing()).filter(|word| *word == "suspended"))
     }
 
     /// How many agents stand so.
     fn count(&self, word: &str) -> usize {
-        self.status.agents.iter().filter(|agent| standing(agent) == word).count()
+        self.status.agents.iter().filter(|agent| agent.standing() == word).count()
     }
 }

@@ -1,13 +1,15 @@
 //! Every screen in every state of what it shows. What others wrote is text everywhere.
 
+mod conversation;
+mod standing;
+
 use relay_core::domain::contact::LinkState;
 use relay_core::domain::delivery::State;
 use relay_core::error::Code;
 use relay_core::playbook::{Setting, Step};
-use relay_core::verbs::look::{Day, EventFilter, Events, Search, Status, Traffic, WaitShape};
-use relay_core::verbs::prepare::{OwedAck, ThreadView};
+use relay_core::verbs::look::{Day, EventFilter, Events, Search, Status, Traffic};
+use relay_core::verbs::prepare::ThreadView;
 use relay_core::verbs::recover;
-use relay_core::wire::v1::MessageShape;
 
 use super::samples::{self, HOSTILE, NOW, PLAIN, Words, framed};
 use super::{
@@ -221,22 +223,6 @@ fn where_nothing_is_a_screen_says_what_to_do() {
 }
 
 #[test]
-fn of_many_agents_those_are_shown_who_were_seen_last() {
-    let mut status = samples::status(&PLAIN);
-    status.agents = (0..500).map(|n| samples::agent(&format!("Agent{n}"), "active", true, n, &PLAIN)).collect();
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]));
-    assert!(page.contains(">Agent39<") && !page.contains(">Agent40<"));
-    assert!(page.contains("and 460 more"));
-    let second = framed(Screen::Agents, "/a", None, |frame| agents::page(frame, &status.agents, "alive", 2));
-    assert!(second.contains(">Agent50<") && second.contains(">Agent99<") && !second.contains(">Agent100<"));
-    assert!(second.contains("page 2 of 10"));
-    assert!(
-        framed(Screen::Agents, "/a", None, |frame| agents::page(frame, &status.agents, "", 99))
-            .contains("page 10 of 10")
-    );
-}
-
-#[test]
 fn a_page_weighs_little() {
     for (name, page) in screens(&PLAIN) {
         assert!(page.len() < 60_000, "{name} weighs {}", page.len());
@@ -249,220 +235,12 @@ fn a_page_weighs_little() {
 }
 
 #[test]
-fn a_conversation_weighs_little_whatever_is_said_in_it_and_to_how_many() {
-    let names: Vec<String> = (0..50).map(|n| format!("Agent{n}OfALongName")).collect();
-    let to: Vec<(&str, State)> = names.iter().map(|name| (name.as_str(), State::Read)).collect();
-    let letter = |id| MessageShape { body: Some("*a* ".repeat(900)), ..samples::message(id, "RedForest", &to, &PLAIN) };
-    let claim = |id| samples::claim(id, "src/a/long/path/to/a/file.rs", "RedForest", true, &PLAIN);
-    let view = ThreadView {
-        messages: (1..=thread::LETTERS as u64).map(letter).collect(),
-        participants: names.clone(),
-        reservations: (100..300).map(claim).collect(),
-        ..samples::thread(&PLAIN)
-    };
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, &[]));
-    assert!(page.len() < 160_000, "{}", page.len());
-    let texts = page.matches("data-body").count();
-    assert!((1..thread::LETTERS).contains(&texts) && page.contains("Read its text"), "{texts}");
-    // What is left out is read on a page of its own, and what is there is not.
-    let (first, last) = (&view.messages[0], &view.messages[thread::LETTERS - 1]);
-    let few = |message: &MessageShape| MessageShape { recipients: Vec::new(), ..message.clone() };
-    assert!(thread::shows(&view, &few(last)) && !thread::shows(&view, &few(first)) && !thread::shows(&view, last));
-}
-
-#[test]
 fn the_words_that_were_looked_for_are_marked() {
     let seen = samples::search(&PLAIN);
     let found = |words: &str| framed(Screen::Search, "/s", None, |frame| search::page(frame, words, &seen));
     assert!(found("EXPIRE early!").contains("Sessions <mark>expire</mark> too <mark>early</mark>"));
     assert!(found("expir").contains("Sessions expire too early"));
     assert!(found("cookie").contains("<p class=\"excerpt\">…the <mark>cookie</mark> says"));
-}
-
-#[test]
-fn a_reply_goes_to_whoever_asked_and_acknowledges_it() {
-    let view = samples::thread(&PLAIN);
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, &[]));
-    assert!(page.contains("name=\"reply_to\" value=\"45\"") && page.contains("name=\"ack\" value=\"45\""));
-    assert!(page.contains("<option value=\"RedForest\">RedForest, who asked in #45"));
-    let mut settled = view;
-    settled.messages.pop();
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &settled, &[]));
-    assert!(page.contains("name=\"reply_to\" value=\"44\"") && !page.contains("name=\"ack\""));
-}
-
-#[test]
-fn a_question_of_an_older_page_is_answered_and_found() {
-    let mut view = samples::thread(&PLAIN);
-    view.messages.pop();
-    view.acks_owed.push(OwedAck { message: 9, by: "human".to_owned(), to: "GreenHill".to_owned(), overdue: false });
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, &[]));
-    assert!(page.contains("Answer #9") && page.contains("name=\"reply_to\" value=\"9\""), "{page}");
-    assert!(page.contains("name=\"ack\" value=\"9\"") && page.contains("<option value=\"GreenHill\">GreenHill, who"));
-    // What this page has is found on it, and the rest on a page of its own.
-    assert!(page.contains("href=\"#m41\"") && page.contains("href=\"/p/repo-1a2b3c4d/messages/9\""));
-}
-
-#[test]
-fn what_changes_in_a_conversation_is_live() {
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &samples::thread(&PLAIN), &[]));
-    for id in ["standing", "letters", "reply", "with", "held", "owed"] {
-        assert!(page.contains(&format!(" id=\"{id}\" data-live")), "{id}");
-    }
-}
-
-#[test]
-fn what_is_typed_for_one_letter_is_not_kept_for_another() {
-    let key = |draft: write::Draft| {
-        let page =
-            framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &write::Beside::default(), None));
-        page.split("rows=\"8\" required data-draft=\"")
-            .nth(1)
-            .and_then(|rest| rest.split('"').next())
-            .map(str::to_owned)
-    };
-    let to = |name: &str| write::Draft { to: vec![name.to_owned()], ..write::Draft::default() };
-    let thread = write::Draft { thread: "bd-1".to_owned(), ..write::Draft::default() };
-    let answer = write::Draft { reply_to: Some(7), ..write::Draft::default() };
-    let keys = [to("BlueLake"), to("RedForest"), thread, answer, write::Draft::default()].map(key);
-    let distinct: std::collections::HashSet<_> = keys.iter().flatten().collect();
-    assert_eq!(distinct.len(), keys.len(), "{keys:?}");
-}
-
-/// The page of an agent of a project.
-fn agent_page(status: &Status, name: &str) -> String {
-    let Some(agent) = status.agents.iter().find(|agent| agent.name == name) else { panic!("nobody is called {name}") };
-    let last = Events { events: Vec::new(), cursor: 0, before: None, layout: Default::default() };
-    let about = agent::About { agent, status, claims: &[], contested: &[], total: 0, last: &last };
-    framed(Screen::Agents, "/a/1", None, |frame| agent::page(frame, &about))
-}
-
-#[test]
-fn all_that_an_agent_owes_is_counted() {
-    let mut status = samples::status(&PLAIN);
-    let owes = |status: &Status, said: &str| {
-        let page = agent_page(status, "GreenHill");
-        assert!(page.contains(said), "{said}: {:?}", around(&page, "What it owes"));
-    };
-    owes(&status, "What it owes <span class=\"meta\">1 item<");
-    // One that is listed, and others that are not.
-    let Some(now) = status.now.as_mut() else { panic!("nothing is told of now") };
-    now.busy.iter_mut().for_each(|busy| busy.owes = 7);
-    owes(&status, "What it owes <span class=\"meta\">7 items<");
-    owes(&status, "and 6 more acks");
-}
-
-#[test]
-fn who_waits_is_told_with_what_for() {
-    let mut status = samples::status(&PLAIN);
-    let wait = |verb: &str, patterns: &[&str]| WaitShape {
-        who: "QuietOwl".to_owned(),
-        verb: verb.to_owned(),
-        for_whom: vec!["@x".to_owned(), "@y".to_owned()],
-        patterns: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
-    };
-    let Some(now) = status.now.as_mut() else { panic!("nothing is told of now") };
-    now.waits = vec![wait("poll", &[]), wait("link", &[]), wait("reserve", &["a", "b"]), wait("reserve", &[])];
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]));
-    let (xy, a, b) = ("@x</b>, <b class=\"name\">@y</b>", "<span class=\"path\">a<", "<span class=\"path\">b<");
-    for what in ["to write", "to answer a contact request", &format!("to give back {a}/span>, {b}"), "(reserve)"] {
-        assert!(page.contains(&format!("waits for <b class=\"name\">{xy} {what}")), "{what}");
-    }
-    let quiet = framed(Screen::Now, "/", None, |frame| now::page(frame, &samples::empty(), 1, &[]));
-    assert!(quiet.contains("command is blocked waiting for another"));
-}
-
-#[test]
-fn nobody_is_offered_to_write_to_who_is_suspended() {
-    let status = samples::status(&PLAIN);
-    let draft = write::Draft { to: vec!["GreyWolf".to_owned()], ..write::Draft::default() };
-    let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &beside(&status), None));
-    assert!(page.contains("value=\"GreyWolf\" disabled>") && page.contains("mail to it is refused"));
-    assert!(page.contains("<input name=\"to\" value=\"GreyWolf\""), "what was asked for is not lost");
-    let page = agent_page(&status, "GreyWolf");
-    assert!(!page.contains("Send to GreyWolf") && page.contains("mail to it is refused"));
-    assert_eq!(page.matches("Let GreyWolf act again").count(), 1);
-    assert!(agent_page(&status, "QuietOwl").contains("Send to QuietOwl"));
-}
-
-#[test]
-fn who_asks_and_is_gone_is_marked() {
-    let asked = |from: &str| {
-        let mut status = samples::status(&PLAIN);
-        status.for_the_human[0].from = from.to_owned();
-        let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]));
-        let before = page.split(" asks in").next().unwrap_or_default().to_owned();
-        before.rsplit('>').next().unwrap_or_default().to_owned()
-    };
-    assert_eq!(["OldPine", "GreyWolf", "QuietOwl", "Blue@/srv/x"].map(asked), [" (retired)", " (suspended)", "", ""]);
-}
-
-#[test]
-fn many_questions_are_turned_page_by_page_and_who_wrote_many_is_named() {
-    let mut status = samples::status(&PLAIN);
-    let ask = |id, from: &str, ack_required| MessageShape {
-        ack_required,
-        ..samples::message(id, from, &[("human", State::Stored)], &PLAIN)
-    };
-    status.for_the_human = (1..=30).map(|id| ask(id, "RedForest", id > 28)).collect();
-    status.for_the_human.push(ask(31, "QuietOwl", false));
-    status.for_the_human_total = 131;
-    let page = |number| framed(Screen::Now, "/p/x/?page=2", None, |frame| now::page(frame, &status, number, &[]));
-    let rows = |page: &str| page.matches("data-key=\"m").count();
-    assert_eq!([1, 2, 3, 4, 0].map(|number| rows(&page(number))), [12, 12, 7, 7, 12]);
-    let second = page(2);
-    assert!(second.contains("<span class=\"count\">132</span>"), "they are all counted, and a request for contact");
-    assert!(second.contains("href=\"/p/x/?page=1\"") && second.contains("href=\"/p/x/?page=3\""));
-    assert!(second.contains("page 2 of 3") && second.contains("and 100 younger"));
-    assert!(second.contains("wrote 30 of what waits") && second.contains("Mark 28 of them"));
-    assert!(!second.contains("wrote 1 of"));
-}
-
-#[test]
-fn a_question_is_shown_with_how_it_begins() {
-    let status = samples::status(&PLAIN);
-    let message = &status.for_the_human[0];
-    let page = framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, std::slice::from_ref(message)));
-    assert!(page.contains("The session **ends after ten minutes**"), "as it was written");
-    let draft = write::Draft { reply_to: Some(45), ..write::Draft::default() };
-    let beside = write::Beside { answered: Some(message.clone()), ..write::Beside::default() };
-    let page = framed(Screen::Write, "/w", None, |frame| write::page(frame, &draft, &beside, None));
-    assert!(page.contains("The session **ends after ten minutes**") && page.contains("/messages/45\""));
-}
-
-#[test]
-fn every_message_can_be_answered_and_no_answer_goes_to_another_unsaid() {
-    let mut view = samples::thread(&PLAIN);
-    view.messages.pop();
-    let page = |path: &str| framed(Screen::Threads, path, None, |frame| thread::page(frame, &view, &[]));
-    for id in [41, 42, 43, 44] {
-        assert!(page("/t/1").contains(&format!("/write?reply_to={id}&amp;thread=bd-101\"")), "{id}");
-    }
-    assert!(page("/t/1").contains("answers #44, the newest") && !page("/t/1").contains("name=\"subject\""));
-    let old = page("/t/1?before=50");
-    assert!(!old.contains("name=\"reply_to\"") && !old.contains("the newest</span>"));
-    assert!(old.contains("name=\"subject\" required maxlength=\"200\" value=\"Sessions expire too early\""));
-}
-
-#[test]
-fn a_long_conversation_leads_to_its_end() {
-    let mut view = samples::thread(&PLAIN);
-    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, &[]));
-    assert!(page(&view).contains("<a href=\"#m45\">To the newest</a>") && page(&view).contains("id=\"m45\""));
-    view.messages.truncate(2);
-    assert!(!page(&view).contains("To the newest"));
-}
-
-#[test]
-fn a_contested_claim_is_marked_beside_its_conversation() {
-    let mut view = samples::thread(&PLAIN);
-    let held = |view: &ThreadView| {
-        let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, &[]));
-        page.split("id=\"held\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap_or_default().to_owned()
-    };
-    assert!(held(&view).contains(">contested<"));
-    view.contested.clear();
-    assert!(held(&view).contains(PLAIN.path) && !held(&view).contains(">contested<"));
 }
 
 #[test]
@@ -497,17 +275,6 @@ fn wherever_times_of_day_are_shown_their_zone_is_said() {
 }
 
 #[test]
-fn the_archive_is_a_worry_only_when_it_is_far_behind() {
-    let page = |behind| {
-        let mut status = samples::status(&PLAIN);
-        status.archive.behind = behind;
-        framed(Screen::Now, "/", None, |frame| now::page(frame, &status, 1, &[]))
-    };
-    assert!(page(100).contains("100 events to go") && !page(100).contains("relay drain"));
-    assert!(page(101).contains("<b class=\"warn\">behind by 101 events</b>") && page(101).contains("relay drain"));
-}
-
-#[test]
 fn what_is_looked_for_stays_in_the_box_and_what_is_found_is_counted() {
     let page = |here, before| {
         let search = Search { before, ..samples::search(&PLAIN) };
@@ -534,44 +301,6 @@ fn one_claim_shares_and_several_share() {
         framed(Screen::Reservations, "/r", None, |frame| reservations::page(frame, &listed))
     };
     assert!(page(1).contains("1 live claim that shares a path") && page(2).contains("2 live claims that share a path"));
-}
-
-#[test]
-fn what_is_owed_leads_to_the_message_wherever_it_stands() {
-    for (name, page) in screens(&PLAIN).into_iter().filter(|(name, _)| ["now", "agent", "search"].contains(name)) {
-        assert!(!page.contains("#m4"), "{name} leads to a page of the thread, which may not have it");
-    }
-}
-
-#[test]
-fn a_copy_says_how_far_it_has_come() {
-    let check = |state, ack_required, expected: &[(&str, &str)]| {
-        let message = samples::message(1, "A", &[("B", state)], &PLAIN);
-        let way = thread::way(&message.recipients[0], ack_required);
-        let steps: Vec<_> = way.iter().map(|step| (step.word, step.class)).collect();
-        assert_eq!(steps, expected);
-    };
-    let (stored, surfaced, read) = (("stored", "done"), ("surfaced", "done"), ("read", "done"));
-    check(State::Held, true, &[("held", "warn")]);
-    check(State::Lapsed, true, &[("lapsed", "bad")]);
-    check(State::Stored, true, &[stored, ("not surfaced yet", "ahead")]);
-    check(State::Surfaced, true, &[stored, surfaced, ("not read yet", "ahead")]);
-    check(State::Read, true, &[stored, surfaced, read, ("not acked yet", "ahead")]);
-    check(State::Read, false, &[stored, surfaced, read]);
-    check(State::Acked, true, &[stored, surfaced, read, ("acked", "done")]);
-}
-
-#[test]
-fn of_many_receipts_a_conversation_shows_those_that_are_waited_for_and_the_message_all() {
-    let names: Vec<String> = (0..300).map(|n| format!("Agent{n}")).collect();
-    let copies =
-        names.iter().map(|name| (name.as_str(), if name == "Agent299" { State::Stored } else { State::Acked }));
-    let mut view = samples::thread(&PLAIN);
-    view.messages = vec![samples::message(44, "BlueLake", &copies.collect::<Vec<_>>(), &PLAIN)];
-    let page = framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, &view, &[]));
-    assert!(page.contains("and 295 more") && page.contains("not surfaced yet"), "{page}");
-    let whole = framed(Screen::Threads, "/m/44", None, |frame| message::page(frame, &view.messages[0]));
-    assert!(!whole.contains("295 more") && names.iter().all(|name| whole.contains(&format!("/{name}\""))));
 }
 
 #[test]
@@ -610,21 +339,6 @@ fn a_form_that_asks_for_what_there_cannot_be_is_shown_again_as_it_was_filled_in(
     });
     assert!(claims.contains("INPUT_INVALID") && claims.contains("name=\"path\" value=\"/etc\""), "{claims}");
     assert!(!claims.contains("live claim"), "none was counted: {claims}");
-}
-
-#[test]
-fn whoever_writes_in_a_thread_that_is_done_is_told_that_it_opens_again() {
-    const SAID: &str = "This thread is done; writing reopens it.";
-    let mut view = samples::thread(&PLAIN);
-    let page = |view: &ThreadView| framed(Screen::Threads, "/t/1", None, |frame| thread::page(frame, view, &[]));
-    assert!(!page(&view).contains(SAID));
-    view.thread.done = true;
-    assert!(page(&view).contains(SAID));
-    let written = |reopens| {
-        let beside = write::Beside { reopens, ..write::Beside::default() };
-        framed(Screen::Write, "/w", None, |frame| write::page(frame, &write::Draft::default(), &beside, None))
-    };
-    assert!(written(true).contains(SAID) && !written(false).contains(SAID));
 }
 
 /// However many steps lead out of an error, what was typed before it stands in the page once.
@@ -669,43 +383,4 @@ fn nobody_is_asked_to_try_again_for_an_agent_that_is_not_there() {
     };
     assert!(!shown(Code::AgentNotRegistered).contains("the same request"));
     assert!(shown(Code::InboxFull).contains("Make the same request again"));
-}
-
-#[test]
-fn what_waits_is_said_in_the_title_the_navigation_and_the_switcher() {
-    let page = framed(Screen::Threads, "/t", None, |frame| threads::page(frame, &[], None));
-    assert!(page.contains("<title>(2) shop — Threads · relay</title>"), "{page}");
-    assert!(page.contains(">Now <span class=\"count\" title=\"Decisions that wait for you\">2</span></a>"), "{page}");
-    assert!(
-        page.contains(">1 elsewhere</span></summary>") && page.contains("website <span class=\"count\">· 1 waiting")
-    );
-    assert!(!page.contains("shop <span class=\"count\">"), "that of this project stands beside Now");
-    let mut places = samples::places();
-    let all = |places: &[crate::web::frame::Place]| {
-        framed(Screen::Projects, "/", None, |frame| {
-            projects::page(&Frame { project: None, projects: places, ..*frame })
-        })
-    };
-    places[0].waiting = 0;
-    let (shop, website) = (all(&places).find("/home/you/shop"), all(&places).find("/home/you/website"));
-    assert!(website < shop && all(&places).contains("1 waiting for you"), "{}", all(&places));
-    places[1].waiting = 0;
-    assert!(all(&places).contains("<title>Projects · relay</title>") && !all(&places).contains("waiting for you"));
-}
-
-/// Of many projects the switcher shows those in which something waits, and always the one that is shown.
-#[test]
-fn the_switcher_has_what_waits_and_what_is_shown() {
-    let place = |number: usize| crate::web::frame::Place {
-        slug: format!("p{number:02}"),
-        key: format!("/srv/p{number:02}"),
-        waiting: usize::from(number == 48),
-    };
-    let places: Vec<_> = (0..50).map(place).collect();
-    framed(Screen::Now, "/", None, |frame| {
-        let frame = Frame { project: Some(places[33].clone()), projects: &places, ..*frame };
-        let shown: Vec<&str> = frame.switched().iter().map(|place| place.slug.as_str()).collect();
-        assert_eq!((shown.len(), &shown[..3]), (20, ["p33", "p48", "p00"].as_slice()));
-        String::new()
-    });
 }

@@ -7,7 +7,6 @@ use relay_core::domain::message::Importance;
 use relay_core::domain::time::Timestamp;
 use relay_core::wire::v1::{AgentShape, MessageShape};
 
-use super::now::standing;
 use super::trouble::Trouble;
 use super::{filters, text};
 use crate::web::frame::Frame;
@@ -59,7 +58,7 @@ pub struct Beside {
 /// The box with what was typed, and what was wrong with it.
 pub fn page(frame: &Frame<'_>, draft: &Draft, beside: &Beside, trouble: Option<Trouble<'_>>) -> String {
     let Beside { agents, answered, reopens } = beside;
-    let mut shown: Vec<&AgentShape> = agents.iter().filter(|agent| standing(agent) != "retired").collect();
+    let mut shown: Vec<&AgentShape> = agents.iter().filter(|agent| agent.standing() != "retired").collect();
     // Where not all have a box those have one who were seen last; they stand where one looks for a name.
     shown.sort_by_key(|agent| (!agent.alive, std::cmp::Reverse(agent.seen_at)));
     let more = shown.len().saturating_sub(BOXES);
@@ -67,7 +66,7 @@ pub fn page(frame: &Frame<'_>, draft: &Draft, beside: &Beside, trouble: Option<T
     shown.sort_by_key(|agent| agent.name.to_lowercase());
     // Mail to somebody who is suspended is refused: their box cannot be ticked.
     let has_box = |name: &str| {
-        let is_it = |agent: &&AgentShape| agent.name == name && standing(agent) != "suspended";
+        let is_it = |agent: &&AgentShape| agent.name == name && agent.standing() != "suspended";
         !shown.is_empty() && (name == "@all" || shown.iter().any(is_it))
     };
     let named: Vec<&str> = draft.to.iter().map(String::as_str).filter(|name| !has_box(name)).collect();
@@ -88,7 +87,7 @@ pub fn page(frame: &Frame<'_>, draft: &Draft, beside: &Beside, trouble: Option<T
 /// Whether `@all` reaches it.
 fn is_reached(agent: &AgentShape, now: Timestamp) -> bool {
     let is_recent = agent.seen_at.is_some_and(|at| at >= now.minus(ALL_SEEN_WITHIN));
-    ["alive", "silent"].contains(&standing(agent)) && is_recent
+    ["alive", "silent"].contains(&agent.standing()) && is_recent
 }
 
 impl Screen<'_> {
